@@ -1,0 +1,1 @@
+"""gdiag.toml or [tool.gdiag]: the settings a project keeps; unknown keys are refused."""

@@ -1,0 +1,84 @@
+"""What an ingester is given and what it returns: the types shared by every format module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from gdiag.model import Exit, Source, Value
+from gdiag.schema import LayerColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user says about the input."""
+
+    columns: dict[str, str] = field(default_factory=dict)
+    """Canonical name → name in the file (`--map loss=my/metric`); overrides the alias table."""
+    tz: str | None = None
+    """IANA zone or ±HH:MM of clocks printed without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One file, decompressed and decoded on demand: formats never open files themselves."""
+
+    path: str
+    """As shown in reports; '-' for standard input."""
+    head: bytes
+    """The first 64 KiB after decompression, as UTF-8 without BOM for text."""
+    file: Path | None = None
+    """The file on disk, for formats that consist of several files or want a memory map."""
+    content: bytes | None = None
+    """The whole decompressed content when it is already in memory."""
+
+    def data(self) -> bytes:
+        """The whole content, decompressed; text as UTF-8 without BOM."""
+        if self.content is not None:
+            return self.content
+        if self.file is None:
+            return self.head
+        return self.file.read_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one file gave. Tables hold the columns of schema.TABLES that the file had, less `source`.
+
+    `run` in a table is null for the file's only run, else the name of the run inside the file.
+    """
+
+    source: Source
+    steps: pl.DataFrame | None = None
+    layers: pl.DataFrame | None = None
+    layer_columns: tuple[LayerColumn, ...] = ()
+    gpus: pl.DataFrame | None = None
+    events: pl.DataFrame | None = None
+    collectives: pl.DataFrame | None = None
+    devices: pl.DataFrame | None = None
+    facts: pl.DataFrame | None = None
+    ports: pl.DataFrame | None = None
+    rejects: pl.DataFrame | None = None
+    config: dict[str, Value] = field(default_factory=dict)
+    exit: Exit = "unknown"
+    run_name: str | None = None
+
+
+class Ingester(Protocol):
+    """A format module: listed by hand in ingesters.INGESTERS."""
+
+    FORMAT: str
+    """The format's name in reports: jsonl, csv, megatron, nvidia-smi-csv, …"""
+
+    def recognise(self, given: Input) -> float:
+        """0 = not this format … 1 = certainly; decided by content, never by the file's name alone."""
+
+    def read(self, given: Input, options: Options) -> Reading:
+        """Everything readable in the file; damaged pieces as rejects.
+
+        Raises:
+            InputError: the file is of a kind that holds no series, with the sentence that says what it is.
+        """

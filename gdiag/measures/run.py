@@ -1,0 +1,87 @@
+"""Everything measured about one run, each measure computed once, on first use."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import polars as pl
+
+from gdiag.model import Location, Run
+from gdiag.schema import LayerColumn, Records
+
+
+class RunView:
+    """One run's records and the measures over them.
+
+    Analyzers read this and nothing else. A measure is a pure function of its own module; the property here only says
+    what it is computed from and keeps the result.
+    """
+
+    def __init__(self, run: Run, records: Records) -> None:
+        self.run = run
+        self.records = records
+
+    @cached_property
+    def steps(self) -> pl.DataFrame:
+        """This run's rows of `steps`, all ranks, in file order."""
+        return self._own(self.records.steps)
+
+    @cached_property
+    def layers(self) -> pl.DataFrame:
+        """This run's rows of `layers`, all ranks, in file order."""
+        return self._own(self.records.layers)
+
+    @cached_property
+    def gpus(self) -> pl.DataFrame:
+        """This run's rows of `gpus`."""
+        return self._own(self.records.gpus)
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """This run's rows of `events`."""
+        return self._own(self.records.events)
+
+    @property
+    def layer_columns(self) -> tuple[LayerColumn, ...]:
+        """The catalogue of `layers`."""
+        return self.records.layer_columns
+
+    def has(self, column: str) -> bool:
+        """Whether a column such as steps.loss, layers.grad_norm or gpus.clock_sm holds a value in this run."""
+        table, _, name = column.partition(".")
+        if table == "layers":
+            names = [c.column for c in self.layer_columns if not name or c.quantity == name]
+            return self.layers.height > 0 and any(self.layers[n].count() for n in names if n in self.layers.columns)
+        frame: pl.DataFrame = (
+            getattr(self, table) if hasattr(type(self), table) else self._own(getattr(self.records, table))
+        )
+        if not name:
+            return frame.height > 0
+        return name in frame.columns and frame[name].count() > 0
+
+    def where(
+        self, row: dict[str, object] | None = None, *, step: int | None = None, last_step: int | None = None,
+        rank: int | None = None, layer: str | None = None, host: str | None = None, gpu: int | None = None,
+        time: float | None = None, last_time: float | None = None,
+    ) -> Location:  # fmt: skip
+        """A Location in this run; file and line are taken from a `steps`, `layers`, `gpus` or `events` row."""
+        file = line = None
+        if row is not None:
+            source, number = row.get("source"), row.get("line")
+            if isinstance(source, int):
+                file = self.records.sources[source].path
+            if isinstance(number, int):
+                line = number
+            if step is None and isinstance(row.get("step"), int):
+                step = row["step"]  # type: ignore[assignment]
+            if time is None and isinstance(row.get("time"), float):
+                time = row["time"]  # type: ignore[assignment]
+        return Location(
+            file=file, line=line, run=self.run.id, rank=rank, step=step, last_step=last_step, layer=layer, host=host,
+            gpu=gpu, time=time, last_time=last_time,
+        )  # fmt: skip
+
+    def _own(self, frame: pl.DataFrame) -> pl.DataFrame:
+        if "run" not in frame.columns or not frame.height:
+            return frame
+        return frame.filter(pl.col("run") == self.run.id)
