@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
@@ -34,7 +35,7 @@ def diagnose(
         else:
             skipped.append(Skip(analyzer.CODE, f"no {', no '.join(need.replace('|', ' or ') for need in lacking)}"))
     return Report(
-        runs=records.runs, sources=records.sources, findings=tuple(sorted(findings, key=_by_severity_then_place)),
+        runs=tuple(replace(view.run, segments=view.trajectory.segments) for view in views), sources=records.sources, findings=tuple(sorted(findings, key=_by_severity_then_place)),
         checked=tuple(checked), skipped=tuple(skipped),
     )  # fmt: skip
 

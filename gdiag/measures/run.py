@@ -6,6 +6,8 @@ from functools import cached_property
 
 import polars as pl
 
+from gdiag.measures.curves import Curve, Path
+from gdiag.measures.trajectory import Trajectory, trajectory
 from gdiag.model import Location, Run
 from gdiag.schema import LayerColumn, Records
 
@@ -40,6 +42,20 @@ class RunView:
     def events(self) -> pl.DataFrame:
         """This run's rows of `events`."""
         return self._own(self.records.events)
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        """The order of this run's rows: paths, segments, restarts, writers."""
+        return trajectory(self.steps)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The trajectory, then what restarts took back and other writers' rows."""
+        return self.trajectory.paths
+
+    def series(self, name: str) -> Curve:
+        """A canonical column of `steps` on the trajectory: each step once, finite and non-finite apart."""
+        return self.paths[0].curve(name)
 
     @property
     def layer_columns(self) -> tuple[LayerColumn, ...]:
