@@ -41,8 +41,8 @@ skipped, else 0 (cumulative counters are differenced by the ingester). sample_en
 TABLES: Final[dict[str, dict[str, pl.DataType | type[pl.DataType]]]] = {
     "steps": {**KEYS, **dict.fromkeys(STEP_METRICS, pl.Float64)},
     "gpus": {
-        "run": pl.String, "source": pl.Int32, "line": pl.Int64, "time": pl.Float64, "host": pl.String, "gpu": pl.Int32,
-        "uuid": pl.String, "bus_id": pl.String, "model": pl.String, "temperature": pl.Float64,
+        "run": pl.String, "source": pl.Int32, "line": pl.Int64, "time": pl.Float64, "zone_known": pl.Boolean,
+        "host": pl.String, "gpu": pl.Int32, "uuid": pl.String, "bus_id": pl.String, "model": pl.String, "temperature": pl.Float64,
         "memory_temperature": pl.Float64, "temperature_margin": pl.Float64, "power": pl.Float64, "power_limit": pl.Float64,
         "power_default_limit": pl.Float64, "clock_sm": pl.Float64, "clock_sm_max": pl.Float64, "clock_memory": pl.Float64,
         "utilization": pl.Float64, "memory_used": pl.Float64, "memory_total": pl.Float64, "fan": pl.Float64,
@@ -50,8 +50,8 @@ TABLES: Final[dict[str, dict[str, pl.DataType | type[pl.DataType]]]] = {
         "remap_failure": pl.Boolean, "remap_uncorrectable": pl.Float64, "throttle_time": pl.Float64,
     },
     "events": {
-        "run": pl.String, "source": pl.Int32, "line": pl.Int64, "time": pl.Float64, "step": pl.Int64, "rank": pl.Int32,
-        "host": pl.String, "gpu": pl.Int32, "bus_id": pl.String, "kind": pl.String, "value": pl.Float64, "text": pl.String,
+        "run": pl.String, "source": pl.Int32, "line": pl.Int64, "time": pl.Float64, "zone_known": pl.Boolean,
+        "step": pl.Int64, "rank": pl.Int32, "host": pl.String, "gpu": pl.Int32, "bus_id": pl.String, "kind": pl.String, "value": pl.Float64, "text": pl.String,
     },
     "collectives": {
         "run": pl.String, "source": pl.Int32, "line": pl.Int64, "section": pl.Int32, "cycle": pl.Int32,
@@ -78,7 +78,8 @@ TABLES: Final[dict[str, dict[str, pl.DataType | type[pl.DataType]]]] = {
 """Column → type of every record table. A table may lack metric columns that no source logged.
 
 gpus: temperature °C, power W, clock MHz, memory B, utilization and fan %, reasons the NVML event-reason bit mask,
-throttle_time cumulative s, remap_uncorrectable cumulative rows. events.kind: xid sxid restart checkpoint exit
+throttle_time cumulative s, remap_uncorrectable cumulative rows, zone_known False where a local clock without a zone
+was read as UTC (gpus, events). events.kind: xid sxid restart checkpoint exit
 nccl_warning nccl_timeout oom gpu_lost megatron_rerun message. collectives: size B, time µs, algbw and busbw GB/s
 (1e9); section numbers the test runs of one file, cycle the repeats of -N. ports.snapshot: 0 for the first reading of a
 counter in a file, 1 for the next, ….
