@@ -1,1 +1,75 @@
-"""triage."""
+"""Explains: findings that belong together become incidents with ranked causes, costs and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gdiag.model import Cost, Finding, Incident
+from gdiag.triage.actions import advise
+from gdiag.triage.case import Case
+from gdiag.triage.causes import rank
+from gdiag.triage.facts import RunFacts
+from gdiag.triage.incidents import case_of, group
+from gdiag.triage.titles import title
+
+
+def explain(findings: Sequence[Finding], facts: Mapping[str, RunFacts]) -> tuple[Incident, ...]:
+    """Incidents of all runs, by severity then onset; Incident.findings index into `findings` as given."""
+    index = {id(finding): number for number, finding in enumerate(findings)}
+    incidents: list[Incident] = []
+    for run in dict.fromkeys(f.where.run or "" for f in findings):
+        own = tuple(f for f in findings if (f.where.run or "") == run)
+        figures = facts.get(run, RunFacts(run))
+        for members in group(own, figures):
+            ids = {id(f) for f in members}
+            case = case_of(members, tuple(f for f in own if id(f) not in ids), figures)
+            incidents.append(_incident(case, tuple(index[id(f)] for f in members)))
+    incidents.sort(
+        key=lambda i: (-i.severity, i.run, i.onset_step if i.onset_step is not None else -1, i.onset_time or 0.0)
+    )
+    return tuple(
+        replace(incident, related=_related(number, incidents, facts)) for number, incident in enumerate(incidents)
+    )
+
+
+def _incident(case: Case, findings: tuple[int, ...]) -> Incident:
+    causes = rank(case)
+    times = [f.where for f in case.findings if f.where.time is not None]
+    return Incident(
+        title=title(case), pattern=case.pattern, severity=case.lead.severity, run=case.facts.run, onset_step=case.onset,
+        last_step=case.last, onset_time=case.lead.where.time or min((t.time for t in times if t.time is not None), default=None),
+        last_time=max((t.last_time or t.time for t in times if t.time is not None), default=None),
+        zone_known=all(t.zone_known for t in times), layer=case.layer, rank=case.rank, host=case.host, gpu=case.gpu,
+        data=case.data, cost=_cost(case), findings=findings, causes=causes,
+        actions=advise(case, tuple(c.cause for c in causes)),
+    )  # fmt: skip
+
+
+def _cost(case: Case) -> Cost:
+    """Steps until recovered (else until the last step concerned), the time they took, and GPU-hours for known ranks."""
+    if case.onset is None:
+        return Cost()
+    end = case.number("recovery_step") or case.last
+    steps = int(end - case.onset + 1) if end is not None else None
+    lost = case.number("seconds_lost")
+    seconds = lost
+    if lost is None and steps is not None and case.facts.step_seconds is not None:
+        seconds = steps * case.facts.step_seconds
+    hours = seconds * case.facts.ranks / 3600 if seconds is not None and case.facts.ranks else None
+    return Cost(
+        steps, round(seconds, 1) if seconds is not None else None, round(hours, 3) if hours is not None else None
+    )
+
+
+def _related(number: int, incidents: list[Incident], facts: Mapping[str, RunFacts]) -> tuple[int, ...]:
+    """Other incidents of the run that begin within a few rows of this one: neighbours in time, not proven consequences."""
+    me = incidents[number]
+    if me.onset_step is None:
+        return ()
+    reach = 20 * facts.get(me.run, RunFacts(me.run)).interval
+    return tuple(
+        other for other, incident in enumerate(incidents)
+        if other != number and incident.run == me.run and incident.onset_step is not None
+        and incident.pattern != "log_quality" and abs(incident.onset_step - me.onset_step) <= reach
+    )  # fmt: skip

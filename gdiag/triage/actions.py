@@ -1,0 +1,197 @@
+"""What to do, cause by cause, with the run's own numbers: which step to return to, which samples, which learning rate.
+
+The fixes are those of the published accounts that diagnosis.md cites (PaLM, OPT, BLOOM, GLM-130B, Marin 32B, Llama 3)
+and of the two texts the project grew from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from gdiag.triage.case import Case
+
+Action = Callable[[Case], str]
+
+
+def advise(case: Case, causes: tuple[str, ...]) -> tuple[str, ...]:
+    """Actions for the best cause, then the first action of a close second; without repeats."""
+    chosen: list[str] = []
+    for position, cause in enumerate(causes[:2]):
+        for action in ACTIONS.get(cause, ())[: 4 if position == 0 else 1]:
+            text = action(case)
+            if text not in chosen:
+                chosen.append(text)
+    return tuple(chosen)
+
+
+def plain(text: str) -> Action:
+    """An action that needs no figure of the run."""
+    return lambda _: text
+
+
+def _where(case: Case) -> str:
+    return f" of {case.layer}" if case.layer else ""
+
+
+def _return_point(case: Case) -> str:
+    if case.onset is None:
+        return "the last good checkpoint"
+    saved = case.facts.checkpoint_before(case.onset)
+    return f"the checkpoint of step {saved}" if saved is not None else f"the last checkpoint before step {case.onset}"
+
+
+def roll_back(case: Case) -> str:
+    """Return to the last checkpoint before the onset, not before the peak."""
+    return f"Roll back to {_return_point(case)} (before the onset, not the peak)"
+
+
+def skip_samples(case: Case) -> str:
+    """Skip the onset's data, by sample ids where logged."""
+    if case.data is not None:
+        return f"Skip samples {case.data.first_sample}–{case.data.last_sample - 1} (or 200–500 batches around them) and go on"
+    if case.onset is not None:
+        return f"Skip the batches of steps {case.onset}–{case.last if case.last is not None else case.onset} (PaLM skipped 200–500) and go on"
+    return "Skip the batches around the onset and go on"
+
+
+def inspect_batch(case: Case) -> str:
+    """Look at the data before blaming it."""
+    if case.data is not None:
+        return f"Inspect samples {case.data.first_sample}–{case.data.last_sample - 1}: token mix, length, repeats, encoding; filter their source if it is garbled"
+    return "Find the onset's batch from the loader's seed and position and inspect its token mix, length and repeats; log sample ids from now on"
+
+
+def keep_going(case: Case) -> str:
+    """A recovered spike needs no rollback."""
+    if case.value("recovered", "GD102") is False:
+        return roll_back(case)
+    return "The loss recovered: go on, no rollback is needed unless spikes return"
+
+
+def replay_batch(case: Case) -> str:
+    """Replay decides between data, state and hardware."""
+    step = f"step {case.onset}" if case.onset is not None else "the onset step"
+    return f"Replay {step} from {_return_point(case)} on another node: the same spike speaks for data and state, a clean step for hardware"
+
+
+def lower_lr(case: Case) -> str:
+    """Half the peak rate, as a figure when it was logged."""
+    peak = case.facts.peak_lr
+    return (
+        f"Lower the peak learning rate from {peak:.3g} to {peak / 2:.3g} and resume"
+        if peak
+        else "Halve the peak learning rate and resume"
+    )
+
+
+def warm_up(case: Case) -> str:
+    """A warm-up of 1–5 % of the run."""
+    total = case.facts.config.get("total_steps", case.facts.last_step)
+    if isinstance(total, int | float) and total > 100:
+        return f"Warm the learning rate up over {max(10, round(0.01 * total))}–{max(50, round(0.05 * total))} steps (1–5 % of the run)"
+    return "Warm the learning rate up over 1–5 % of the run"
+
+
+def keep_lr(case: Case) -> str:
+    """Hold the rate, then decay late (WSD)."""
+    step = case.onset
+    at = f" from before step {step}" if step is not None else ""
+    return f"Extend the stable phase{at} (WSD: decay only in the last 10–20 %) and resume with the higher learning rate"
+
+
+def raise_lr(case: Case) -> str:
+    """Ten times the peak rate, as a figure when it was logged."""
+    peak = case.facts.peak_lr
+    return (
+        f"Raise the peak learning rate, for example from {peak:.3g} to {10 * peak:.3g}, or shorten the warm-up"
+        if peak
+        else "Raise the learning rate or shorten the warm-up"
+    )
+
+
+def check_lr(case: Case) -> str:
+    """Where the schedule jumps and by how much."""
+    ratio = case.number("lr_ratio")
+    by = f" (×{ratio:.3g})" if ratio is not None else ""
+    at = f" at step {case.onset}" if case.onset is not None else ""
+    return (
+        f"Remove the jump of the learning rate{at}{by}: check scheduler state, units of its steps and the resume code"
+    )
+
+
+def drain_gpu(case: Case) -> str:
+    """Which device to take out."""
+    return f"Drain {_device(case)}, reset it and run the vendor's field diagnostics before it returns"
+
+
+def _device(case: Case) -> str:
+    host = f" of {case.host}" if case.host else ""
+    if case.gpu is not None:
+        return f"GPU {case.gpu}{host}"
+    if case.rank is not None:
+        return f"the GPU of rank {case.rank}"
+    return f"the GPUs{host}" if host else "the GPUs in question"
+
+
+def compare_ranks(case: Case) -> str:
+    """Make a suspicion of corruption a proof or drop it."""
+    who = f"rank {case.rank}" if case.rank is not None else "each rank"
+    return f"Re-run the step on {who}'s node and on another with the same batch and weights and compare gradients{_where(case)} bit by bit"
+
+
+def cool(case: Case) -> str:
+    """Airflow first."""
+    return f"Check inlet temperature, fans and airflow for {_device(case)}; repaste or replace the card when it repeats on one card only"
+
+
+def bisect_layer(case: Case) -> str:
+    """A minimal reproduction of the layers named."""
+    return f"Reproduce the step with only {case.layer or 'the first non-finite layers'} and NaN checks on its inputs, weights and outputs"
+
+
+ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
+    "bad_batch": (keep_going, inspect_batch, skip_samples, replay_batch),
+    "lr_too_high": (lower_lr, roll_back, warm_up, plain("Clip gradients at norm 1.0 and use AdamW with beta2 0.95; QK-norm if attention logits grow")),
+    "missing_warmup": (warm_up, roll_back, lower_lr),
+    "lr_jump": (check_lr, roll_back, lower_lr),
+    "lr_decayed_early": (keep_lr, roll_back),
+    "lr_too_low": (raise_lr, plain("Check that every parameter is in the optimizer and that weight updates are about 1e-3 of the weights")),
+    "gradient_explosion": (plain("Clip the gradient norm at 1.0 and log it before clipping"), roll_back, lower_lr, plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck")),
+    "numeric_overflow": (plain("Train in BF16, with LayerNorm, softmax and the loss in FP32"), bisect_layer, roll_back, plain("Check the loss for log(0), 0/0 and empty targets in the batch of the onset")),
+    "loss_scale_collapse": (plain("Train in BF16, or find the first overflowing layer before touching the loss scaler"), roll_back, plain("With fp16: start from a lower loss scale, raise the hysteresis, and lower the learning rate"), bisect_layer),
+    "attention_logit_growth": (plain("Add QK-norm (or QK-clip, or logit soft-capping): clipping and a lower learning rate only delay it"), roll_back, lower_lr),
+    "output_logit_growth": (plain("Add z-loss 1e-4 and weight decay on the output head"), lower_lr),
+    "optimizer_instability": (plain("Lower beta2 to 0.95, clip updates (StableAdamW) and keep eps at 1e-8"), roll_back, lower_lr, plain("Log update norms and second moments per layer: staleness shows 1–8 steps before the spike")),
+    "optimizer_state_lost": (plain("Save and load optimizer moments and step counter with the weights; resume again from the same checkpoint with them"), plain("If they are lost, re-warm the learning rate over a few hundred steps")),
+    "resume_mismatch": (plain("Compare the resumed step's loss with the one logged before the checkpoint on the same batch: weights, precision, dropout, loss scaling"), roll_back, plain("Check the checkpoint's path, step and hash, and that no key was missing when it was loaded")),
+    "data_repeated": (plain("Restore the loader's position at resume and drop the samples already seen"), inspect_batch),
+    "data_order": (plain("Check shuffling, shard order and mixture weights from the onset on; a validation loss that stays flat says the model is unharmed"), inspect_batch),
+    "config_change": (plain("Compare the configuration before and after the onset: batch size, sequence length, data mixture, loss terms"),),
+    "lr_batch_mismatch": (plain("Scale the learning rate with the square root of the batch size (Adam) or linearly (SGD); LAMB or LARS at very large batches"),),
+    "overfitting": (plain("Stop at the best validation loss, or add data, dropout or weight decay"), plain("Check that no validation sample is in the training set before trusting the curve")),
+    "vanishing_gradient": (plain("Use pre-norm and residual connections with residual scaling"), plain("Use SiLU or GELU instead of saturating units and check the initialization"), bisect_layer),
+    "dead_layer": (lambda c: f"Check that {c.layer or 'the layer'} is in the optimizer, not frozen by accident, and connected to the loss", plain("Use SiLU or GELU instead of ReLU and check the initialization")),
+    "bad_initialization": (plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck"), plain("Check the initialization's standard deviation and the label shift; the loss should start near ln(vocabulary)")),
+    "weight_decay_too_small": (plain("Raise weight decay on the growing matrices (embeddings and norms excepted)"), plain("Watch parameter norms every 100–200 steps")),
+    "silent_data_corruption": (compare_ranks, drain_gpu, roll_back, plain("Turn on ECC monitoring and a parameter checksum per rank every 1,000 steps")),
+    "replica_divergence": (roll_back, compare_ranks, plain("Broadcast parameters from one healthy replica, then check clipping and reductions for rank-dependent code")),
+    "hardware_fault": (drain_gpu, roll_back, plain("Keep the kernel log and `nvidia-smi -q` of the node for the vendor")),
+    "thermal_throttling": (cool, plain("Lower the power limit by 5–10 % until cooling is fixed: it costs less clock than throttling"), plain("Stagger the load of neighbouring nodes if a whole rack is hot")),
+    "power_cap": (plain("Restore the power limit (`nvidia-smi -pl`) to the board's default, or accept the lower clock that it costs"), plain("Ask the data centre whether the limit is a policy")),
+    "power_brake": (plain("Call the data centre: an external power brake means PSU, PDU or rack power, not GPU heat"), drain_gpu),
+    "straggler": (lambda c: f"Replace or drain {_device(c)}; check its clocks, its PCIe and NVLink state, and its host's CPU load", plain("Compare per-rank compute time: in synchronous training the slow rank waits least in collectives")),
+    "network_congestion": (plain("Run nccl-tests off-hours and under load and compare size by size"), plain("Check port error and wait counters (`perfquery -x`, `ibdiagnet`) on the path"), plain("Tune ECN/DCQCN and PFC on RoCE, and isolate storage traffic")),
+    "oversubscribed_fabric": (plain("Add spine capacity, or lower the data-parallel degree across the oversubscribed tier"), plain("Place each job's ranks under as few leaf switches as possible")),
+    "competing_traffic": (plain("Isolate the training network from storage and management traffic"),),
+    "flow_control": (plain("Tune PFC and ECN/DCQCN: check pause frames per priority and that training traffic is on the lossless priority"),),
+    "link_fault": (plain("Replace the cable or transceiver of the port with errors, then the NIC; check with ibdiagnet"),),
+    "transport_fallback": (plain("Check the NCCL INFO lines: NVLink, GPUDirect RDMA and the right network interface must be in use; unset overrides of topology and transports"),),
+    "software_fault": (plain("Read the last lines before the exit and reproduce with one node and the same versions"), plain("Check driver, CUDA and NCCL versions against the last good run")),
+    "dataloader_stall": (plain("Add loader workers or prefetch, and check the storage's latency at the slow steps"), plain("Match the slow steps with shard boundaries")),
+    "periodic_pause": (plain("Harmless if it is the checkpoint or evaluation interval; make checkpoints asynchronous if the share is too large"),),
+    "memory_pressure": (plain("Log reserved and allocated memory and allocation retries; set expandable segments or lower the micro-batch"), plain("Look for tensors kept across steps")),
+    "unknown_step_time_drift": (plain("Record GPU clocks and event reasons (`nvidia-smi --query-gpu=… -l 5`), communication and data time beside the step log, and run gdiag on both"), plain("Compare the configuration and the node list before and after the onset")),
+    "unknown": (replay_batch, plain("Log what `gdiag doctor` lists as missing; the log as it stands cannot decide")),
+}  # fmt: skip
+"""Cause → its actions, the first the most urgent. Every cause of design.md section 5 has one."""

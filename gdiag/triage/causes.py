@@ -1,0 +1,82 @@
+"""Causes ranked by weighted evidence: at most one item per family and cause, what is missing listed, unknown in the race.
+
+A cause's log-odds are the logarithm of its prior plus the weights of the evidence that applies; scores are the softmax
+over all candidates and `unknown`, divided by one temperature that docs/calibration.md says how to fit. Weights are
+natural-log likelihood ratios: ±0.7 doubles or halves the odds, 2.2 (nine to one) is the most that one observation may
+carry, and only a machine's own report or a proof carries more.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from gdiag.model import Band, Cause
+from gdiag.triage.case import Case
+from gdiag.triage.evidence import RULES, WANTED
+from gdiag.triage.priors import PRIORS, UNKNOWN, UNKNOWN_SHARE
+
+TEMPERATURE: Final = 1.0
+LOW_BELOW: Final = 0.4
+MEDIUM_BELOW: Final = 0.7
+SHOWN: Final = 0.02
+"""Causes below this score are not listed, unless evidence speaks for them."""
+FEW: Final = 5
+"""At most this many causes are listed."""
+DECIDING: Final = frozenset({"data", "rank", "layer", "telemetry", "schedule", "resume", "config"})
+"""Families of which at least one must speak for a cause before its band may be high: a curve's shape alone never does."""
+SHAPE_ONLY: Final = frozenset(
+    {"single_spike", "repeated_spikes", "step_up", "divergence", "hard_batches", "gradient_explosion"}
+)
+
+
+def rank(case: Case) -> tuple[Cause, ...]:
+    """The causes of an incident, best first."""
+    priors = {**PRIORS[case.pattern], UNKNOWN: UNKNOWN_SHARE}
+    if len(priors) == 1:
+        return ()
+    best: dict[tuple[str, str, bool], tuple[float, str]] = {}
+    for rule in RULES:
+        if rule.cause not in priors:
+            continue
+        text = rule.text(case)
+        key = (rule.cause, rule.family, rule.weight > 0)
+        if text and abs(rule.weight) > abs(best.get(key, (0.0, ""))[0]):
+            best[key] = (rule.weight, text)
+    logits = {
+        cause: math.log(prior) + sum(weight for (name, _, _), (weight, _) in best.items() if name == cause)
+        for cause, prior in priors.items()
+    }
+    scores = _softmax({cause: logit / TEMPERATURE for cause, logit in logits.items()})
+    ranked = []
+    for cause, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
+        mine = [(family, weight, text) for (name, family, _), (weight, text) in best.items() if name == cause]
+        supports = tuple(text for _, weight, text in sorted(mine, key=lambda m: -m[1]) if weight > 0)
+        contradicts = tuple(text for _, weight, text in sorted(mine, key=lambda m: m[1]) if weight < 0)
+        if score < SHOWN and not supports:
+            continue
+        decided = any(weight > 0 and family in DECIDING for family, weight, _ in mine)
+        ranked.append(
+            Cause(cause, round(score, 3), _band(case, score, decided), supports, contradicts, _missing(case, cause))
+        )
+    return tuple(ranked[:FEW])
+
+
+def _softmax(logits: dict[str, float]) -> dict[str, float]:
+    top = max(logits.values())
+    weights = {cause: math.exp(logit - top) for cause, logit in logits.items()}
+    total = sum(weights.values())
+    return {cause: weight / total for cause, weight in weights.items()}
+
+
+def _band(case: Case, score: float, decided: bool) -> Band:
+    if score < LOW_BELOW:
+        return "low"
+    if score < MEDIUM_BELOW or (case.pattern in SHAPE_ONLY and not decided):
+        return "medium"
+    return "high"
+
+
+def _missing(case: Case, cause: str) -> tuple[str, ...]:
+    """What was not logged and would decide for or against `cause`."""
+    return tuple(text for columns, text in WANTED.get(cause, ()) if not any(case.facts.logged(c) for c in columns))

@@ -1,0 +1,252 @@
+"""The evidence table: what speaks for or against a cause, how much, and why.
+
+One row a rule: cause, family, weight (natural-log likelihood ratio), and the sentence shown when it applies. The
+reasons for the weights stand beside the groups; diagnosis.md 4.1 has the measured lead and lag of gradient and loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from gdiag.model import Severity
+from gdiag.triage.case import Case
+
+Family = Literal["loss", "gradient", "layer", "data", "rank", "telemetry", "schedule", "resume", "config", "numerics"]
+Sentence = Callable[[Case], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of evidence for (weight > 0) or against (weight < 0) a cause."""
+
+    cause: str
+    family: Family
+    weight: float
+    text: Sentence
+
+
+def found(*codes: str, least: Severity = Severity.INFO) -> Sentence:
+    """The message of the incident's first finding with one of `codes`."""
+
+    def sentence(case: Case) -> str | None:
+        finding = case.find(*codes)
+        return finding.message if finding is not None and finding.severity >= least else None
+
+    return sentence
+
+
+def nearby(code: str, steps: float = 50, least: Severity = Severity.INFO) -> Sentence:
+    """The message of a finding of the run with `code` within `steps` rows of the onset."""
+
+    def sentence(case: Case) -> str | None:
+        finding = case.beside(code, steps)
+        return finding.message if finding is not None and finding.severity >= least else None
+
+    return sentence
+
+
+def at_least(name: str, limit: float, text: str, *codes: str) -> Sentence:
+    """`text` with the figure filled in when the evidence `name` reaches `limit`."""
+
+    def sentence(case: Case) -> str | None:
+        value = case.number(name, *codes)
+        return text.format(value) if value is not None and value >= limit else None
+
+    return sentence
+
+
+def at_most(name: str, limit: float, text: str, *codes: str) -> Sentence:
+    """`text` with the figure filled in when the evidence `name` is at or below `limit`."""
+
+    def sentence(case: Case) -> str | None:
+        value = case.number(name, *codes)
+        return text.format(value) if value is not None and value <= limit else None
+
+    return sentence
+
+
+def flagged(name: str, text: str, *codes: str) -> Sentence:
+    """`text` when the evidence `name` is true."""
+    return lambda case: text if case.value(name, *codes) is True else None
+
+
+def unflagged(name: str, text: str, *codes: str) -> Sentence:
+    """`text` when the evidence `name` is false."""
+    return lambda case: text if case.value(name, *codes) is False else None
+
+
+def said(name: str, value: str, text: str, *codes: str) -> Sentence:
+    """`text` when the evidence `name` is the word `value`."""
+    return lambda case: text if case.value(name, *codes) == value else None
+
+
+def _no_after_effect(case: Case) -> str | None:
+    effect, noise = case.number("after_effect", "GD102"), case.number("noise", "GD102")
+    if effect is None or noise is None or effect > max(noise, 0.02):
+        return None
+    return f"no after-effect: the level after recovery differs by {effect:+.3f} nat"
+
+
+def _after_effect(case: Case) -> str | None:
+    effect, noise = case.number("after_effect", "GD102", "GD105"), case.number("noise", "GD102", "GD105")
+    if effect is None or noise is None or effect <= max(2 * noise, 0.05):
+        return None
+    return f"the model was harmed: the level stays {effect:+.3f} nat higher afterwards"
+
+
+def _entropy(case: Case) -> str | None:
+    z = case.number("token_entropy_z")
+    return (
+        f"token entropy of the onset batch is {z:+.1f} robust z from its own history"
+        if z is not None and abs(z) >= 4
+        else None
+    )
+
+
+def _plain_entropy(case: Case) -> str | None:
+    z = case.number("token_entropy_z")
+    return f"token entropy of the onset batch is ordinary (z {z:+.1f})" if z is not None and abs(z) < 2.5 else None
+
+
+def _moved_together(case: Case) -> str | None:
+    moved, total = case.number("layers_moved"), case.number("layers_total")
+    if moved is None or not total or moved < 0.5 * total:
+        return None
+    return f"{moved:.0f} of {total:.0f} layers move in the same step, as a batch moves them"
+
+
+def _one_layer(case: Case) -> str | None:
+    moved, total = case.number("layers_moved"), case.number("layers_total")
+    if moved is None or total is None or total < 4 or moved > max(1.0, 0.1 * total):
+        return None
+    return f"only {moved:.0f} of {total:.0f} layers moves"
+
+
+def _kind(kind: str, text: str) -> Sentence:
+    def sentence(case: Case) -> str | None:
+        if any(case.value(name) == kind for name in ("layer_kind", "kind")):
+            return text.format(case.layer or "the layer")
+        return None
+
+    return sentence
+
+
+def _steady_lr(case: Case) -> str | None:
+    ratio = case.number("lr_ratio")
+    return (
+        "the learning rate is the same before and at the onset" if ratio is not None and abs(ratio - 1) < 0.05 else None
+    )
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    # Data. A bad batch moves loss and gradient in the same step and leaves nothing behind (20 of 20 injected batches);
+    # a moved batch statistic is as near to proof as a log comes.
+    Rule("bad_batch", "data", 2.2, _entropy),
+    Rule("bad_batch", "data", 2.0, flagged("returns_at_same_samples", "spikes return at the same samples", "GD115", "GD103")),
+    Rule("bad_batch", "data", -0.8, _plain_entropy),
+    Rule("bad_batch", "loss", 0.7, _no_after_effect),
+    Rule("bad_batch", "loss", -0.7, _after_effect),
+    Rule("bad_batch", "gradient", 0.4, lambda c: "loss and gradient norm rise in the same step" if c.number("grad_lead") == 0 else None),
+    Rule("bad_batch", "gradient", -1.6, at_least("grad_lead", 2, "the gradient norm leads the loss by {:.0f} steps, which an isolated bad batch does not do")),
+    Rule("bad_batch", "layer", 0.5, _moved_together),
+    Rule("bad_batch", "layer", 1.6, _kind("embedding", "the embedding {} moves first: rare or malformed tokens")),
+    Rule("bad_batch", "schedule", -2.2, nearby("GD302", 12, Severity.WARNING)),
+    Rule("bad_batch", "resume", -1.8, nearby("GD109", 12, Severity.WARNING)),
+    Rule("bad_batch", "rank", -1.0, found("GD401", least=Severity.WARNING)),
+    Rule("bad_batch", "layer", -2.0, found("GD208", least=Severity.WARNING)),
+    # Optimizer. Lead of the gradient by two steps or more is evidence of limited weight (likelihood ratio about 5, capped).
+    Rule("optimizer_instability", "gradient", 1.2, at_least("grad_lead", 2, "the gradient norm leads the loss by {:.0f} steps")),
+    Rule("optimizer_instability", "layer", 1.6, found("GD209", least=Severity.WARNING)),
+    Rule("optimizer_instability", "loss", 0.5, _after_effect),
+    # Learning rate. Where the rate is a small share of its peak, a rate that is too high is an unlikely story.
+    Rule("lr_jump", "schedule", 5.0, nearby("GD302", 12, Severity.WARNING)),
+    Rule("lr_jump", "schedule", -2.2, _steady_lr),
+    Rule("lr_too_high", "schedule", 2.2, found("GD307", least=Severity.WARNING)),
+    Rule("lr_too_high", "schedule", -1.2, at_most("lr_share_of_peak", 0.2, "the learning rate is down to {:.0%} of its peak")),
+    Rule("lr_too_high", "schedule", 0.4, at_least("lr_share_of_peak", 0.8, "the learning rate is at {:.0%} of its peak")),
+    Rule("lr_too_high", "gradient", 1.0, found("GD213", least=Severity.WARNING)),
+    Rule("lr_too_high", "loss", 0.6, found("GD103", least=Severity.WARNING)),
+    Rule("missing_warmup", "schedule", 3.6, lambda c: f.message if (f := c.context("GD305")) is not None and f.severity >= Severity.WARNING else None),
+    Rule("lr_decayed_early", "schedule", 4.0, found("GD303")),
+    Rule("lr_too_low", "schedule", 4.0, found("GD304")),
+    Rule("lr_too_low", "gradient", -1.5, found("GD202")),
+    # Gradients and layers.
+    Rule("gradient_explosion", "gradient", 0.9, found("GD201", least=Severity.WARNING)),
+    Rule("vanishing_gradient", "layer", 3.5, found("GD202")),
+    Rule("dead_layer", "layer", 2.2, found("GD203")),
+    Rule("attention_logit_growth", "layer", 2.6, found("GD210", least=Severity.WARNING)),
+    Rule("attention_logit_growth", "layer", 0.8, _kind("attention_qkv", "the attention projection {} moves first")),
+    Rule("output_logit_growth", "layer", 2.6, found("GD211", least=Severity.WARNING)),
+    Rule("output_logit_growth", "layer", 0.8, _kind("lm_head", "the output head {} moves first")),
+    Rule("weight_decay_too_small", "layer", 1.5, found("GD207", least=Severity.WARNING)),
+    # Numerics.
+    Rule("numeric_overflow", "layer", 2.0, found("GD204")),
+    Rule("numeric_overflow", "numerics", 1.0, lambda c: "the run trains in fp16" if str(c.facts.config.get("precision", "")).lower() in {"fp16", "float16", "16", "16-mixed"} else None),
+    Rule("numeric_overflow", "gradient", 0.6, flagged("gradient_first", "the gradient is non-finite before the loss", "GD101")),
+    Rule("numeric_overflow", "gradient", 0.6, flagged("without_run_up", "nothing rises in the rows before it", "GD101")),
+    Rule("loss_scale_collapse", "numerics", 3.0, found("GD112", least=Severity.WARNING)),
+    Rule("gradient_explosion", "gradient", 1.2, at_least("grad_ratio", 10, "the gradient norm rose {:.0f}-fold in the rows before", "GD101")),
+    # Resume. Repeated or skipped sample ids are proof; a level that returns speaks for a lost optimizer state.
+    Rule("optimizer_state_lost", "resume", 2.2, said("kind", "transient", "the loss rises at the resume and returns within tens of steps", "GD109")),
+    Rule("resume_mismatch", "resume", 2.2, said("kind", "level", "the loss level after the resume differs and stays", "GD109")),
+    Rule("resume_mismatch", "resume", 3.0, said("kind", "fresh_model", "the loss after the resume is back at its start", "GD109")),
+    Rule("data_repeated", "data", 3.0, found("GD115")),
+    Rule("data_order", "data", 1.5, said("kind", "skipped_samples", "sample ids are skipped at the resume", "GD115")),
+    # Replicas and corruption: established by disagreement of what must agree, supported by a jump that no update explains,
+    # a hypothesis otherwise; never from a loss curve alone.
+    Rule("silent_data_corruption", "rank", 2.2, found("GD402", least=Severity.WARNING)),
+    Rule("silent_data_corruption", "rank", 1.5, found("GD401", least=Severity.WARNING)),
+    Rule("silent_data_corruption", "layer", 3.6, found("GD208", least=Severity.WARNING)),
+    Rule("silent_data_corruption", "layer", 1.0, _one_layer),
+    Rule("replica_divergence", "rank", 2.2, found("GD401", least=Severity.WARNING)),
+    Rule("hardware_fault", "telemetry", 5.5, found("GD403", "GD404", "GD606", least=Severity.WARNING)),
+    # Validation.
+    Rule("overfitting", "loss", 2.2, found("GD110")),
+    Rule("numeric_overflow", "loss", 3.0, found("GD111")),
+    Rule("overfitting", "loss", -2.2, found("GD111")),
+    # Time and hardware: the machine's own counters decide.
+    Rule("thermal_throttling", "telemetry", 4.0, found("GD601", least=Severity.WARNING)),
+    Rule("power_brake", "telemetry", 4.5, found("GD603", least=Severity.WARNING)),
+    Rule("power_cap", "telemetry", 4.0, found("GD602", least=Severity.WARNING)),
+    Rule("straggler", "rank", 3.0, found("GD505", least=Severity.WARNING)),
+    Rule("network_congestion", "telemetry", 3.0, said("share", "communication", "the added time is communication time", "GD501", "GD502", "GD504")),
+    Rule("dataloader_stall", "telemetry", 3.0, said("share", "data", "the added time is data-loading time", "GD501", "GD502", "GD504")),
+    Rule("periodic_pause", "telemetry", 2.0, found("GD503")),
+    Rule("memory_pressure", "telemetry", 2.2, found("GD506")),
+    Rule("network_congestion", "telemetry", -2.0, said("share", "compute", "the added time is compute time", "GD501", "GD502", "GD504")),
+    Rule("dataloader_stall", "telemetry", -2.0, said("share", "compute", "the added time is compute time", "GD501", "GD502", "GD504")),
+)  # fmt: skip
+"""Every rule; the first of equal weight in a family is the one shown."""
+
+Columns = tuple[str, ...]
+WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
+    "bad_batch": (
+        (("steps.sample_start", "steps.samples"), "sample ids per step, to replay the batch"),
+        (("steps.token_entropy",), "token entropy or length of each batch"),
+    ),
+    "optimizer_instability": ((("layers.grad_norm",), "per-layer gradient norms"), (("layers.update_norm", "steps.update_norm"), "update norms")),
+    "lr_too_high": ((("steps.lr",), "the learning rate per step"), (("steps.grad_norm",), "the gradient norm before clipping")),
+    "lr_jump": ((("steps.lr",), "the learning rate per step"),),
+    "attention_logit_growth": ((("layers.attention_logit", "steps.attention_logit"), "the largest attention logit per layer"),),
+    "output_logit_growth": ((("steps.output_logit",), "the mean log Z or the largest output logit"),),
+    "numeric_overflow": ((("layers.grad_norm",), "per-layer gradient norms"), (("steps.loss_scale",), "the loss scale (fp16)")),
+    "silent_data_corruption": (
+        (("steps.param_checksum",), "a parameter checksum per rank"),
+        (("layers.grad_norm",), "per-layer gradient norms per rank"),
+    ),
+    "optimizer_state_lost": ((("events.step",), "restart and checkpoint lines of the console"),),
+    "vanishing_gradient": ((("layers.grad_norm",), "per-layer gradient norms"),),
+    "overfitting": ((("steps.eval_loss",), "the validation loss"),),
+    "thermal_throttling": ((("gpus.reasons", "gpus.clock_sm"), "GPU clocks and event reasons"),),
+    "network_congestion": ((("steps.comm_time",), "communication time per step"),),
+    "dataloader_stall": ((("steps.data_time",), "data-loading time per step"),),
+    "straggler": ((("steps.rank",), "step or compute time per rank"),),
+    "unknown_step_time_drift": (
+        (("gpus.clock_sm",), "GPU clocks and event reasons beside the step log"),
+        (("steps.comm_time",), "communication time per step"),
+        (("steps.data_time",), "data-loading time per step"),
+    ),
+}  # fmt: skip
+"""Cause → the columns (any of them would do) and the words for what would decide."""

@@ -1,0 +1,38 @@
+"""What triage may know about a run besides its findings: plain figures for causes, costs and actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gdiag.model import Value
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """Figures of one run, filled by the pipeline from the run's measures."""
+
+    run: str
+    first_step: int | None = None
+    last_step: int | None = None
+    interval: float = 1.0
+    """Median distance of logged steps [step]."""
+    step_seconds: float | None = None
+    """Median step time [s]."""
+    ranks: int | None = None
+    """Data-parallel ranks, or GPUs seen; None when the logs do not say."""
+    checkpoints: tuple[int, ...] = ()
+    """Steps of known checkpoints, ascending."""
+    columns: frozenset[str] = frozenset()
+    """What was logged: steps.loss, layers.grad_norm, gpus.clock_sm, …"""
+    config: dict[str, Value] = field(default_factory=dict)
+    peak_lr: float | None = None
+    formats: frozenset[str] = frozenset()
+    """Formats of the run's sources."""
+
+    def logged(self, *columns: str) -> bool:
+        """Whether every one of `columns` holds values."""
+        return self.columns.issuperset(columns)
+
+    def checkpoint_before(self, step: int) -> int | None:
+        """The last known checkpoint strictly before `step`."""
+        return max((c for c in self.checkpoints if c < step), default=None)

@@ -1,0 +1,232 @@
+"""Findings that follow from the same event become one incident: grouping, naming and placing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from gdiag.model import DataWindow, Finding, Pattern, Severity
+from gdiag.triage.case import Case
+from gdiag.triage.facts import RunFacts
+
+T = TypeVar("T")
+
+PATTERN: Final[dict[str, Pattern]] = {
+    "GD001": "log_quality", "GD002": "log_quality", "GD003": "log_quality", "GD004": "log_quality",
+    "GD005": "log_quality", "GD006": "log_quality", "GD007": "log_quality", "GD008": "abnormal_exit", "GD009": "hang",
+    "GD101": "nonfinite", "GD102": "single_spike", "GD103": "repeated_spikes", "GD104": "divergence",
+    "GD105": "step_up", "GD106": "hard_batches", "GD107": "no_learning", "GD108": "plateau", "GD109": "resume_jump",
+    "GD110": "eval_divergence", "GD111": "eval_divergence", "GD112": "skipped_steps", "GD113": "scale_mismatch",
+    "GD115": "resume_jump", "GD116": "nonfinite",
+    "GD201": "gradient_explosion", "GD202": "vanishing_gradient", "GD203": "dead_layer", "GD204": "nonfinite",
+    "GD205": "layer_outlier", "GD206": "gradient_explosion", "GD207": "parameter_growth", "GD208": "parameter_jump",
+    "GD209": "parameter_growth", "GD210": "layer_outlier", "GD211": "layer_outlier", "GD212": "scale_mismatch",
+    "GD213": "gradient_explosion",
+    "GD302": "lr_discontinuity", "GD303": "plateau", "GD304": "no_learning", "GD305": "lr_schedule",
+    "GD306": "lr_discontinuity", "GD307": "divergence",
+    "GD401": "rank_mismatch", "GD402": "rank_outlier", "GD403": "ecc_error", "GD404": "gpu_error",
+    "GD501": "step_time_shift", "GD502": "step_time_drift", "GD503": "periodic_slow_steps", "GD504": "slow_steps",
+    "GD505": "straggler", "GD506": "memory_growth",
+    "GD601": "thermal_slowdown", "GD602": "power_limit", "GD603": "power_brake", "GD604": "clock_outlier",
+    "GD605": "thermal_slowdown", "GD606": "gpu_error",
+    "GD701": "wrong_results", "GD702": "low_bandwidth", "GD703": "bandwidth_collapse", "GD704": "latency_jitter",
+    "GD705": "inconsistent_output", "GD706": "port_errors", "GD707": "slow_collective",
+}  # fmt: skip
+"""The pattern a finding gives an incident that it leads; codes that are absent are evidence only."""
+
+LEADS: Final = (
+    "GD403", "GD404", "GD606", "GD401", "GD402", "GD101", "GD116", "GD204", "GD208", "GD202", "GD203", "GD109",
+    "GD115", "GD112", "GD302", "GD306", "GD104", "GD103", "GD105", "GD102", "GD307", "GD201", "GD303", "GD304",
+    "GD107", "GD108", "GD110", "GD111", "GD213", "GD205", "GD206", "GD210", "GD211", "GD113", "GD207", "GD601",
+    "GD603", "GD602", "GD505", "GD504", "GD707", "GD501", "GD502", "GD604", "GD506", "GD503", "GD701",
+)  # fmt: skip
+"""Among findings of equal severity the first of these names the incident: proof before shape, shape before hint."""
+
+STATE: Final = frozenset({"GD101", "GD103", "GD104", "GD307", "GD116"})
+"""Findings after which the model's state is in question: what follows in the loss or gradients is a consequence."""
+
+LEARNING: Final = frozenset({"GD107", "GD108", "GD202", "GD303", "GD304"})
+"""Findings that say together that the run does not learn; they form one incident."""
+
+ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", "GD007", "GD106", "GD110", "GD111", "GD113",
+                          "GD203", "GD207", "GD209", "GD212", "GD305", "GD503", "GD506", "GD605"})  # fmt: skip
+"""Findings about a stretch of the run or about the log itself: never joined to an event by time alone."""
+
+ROOM: Final = {"GD0": "log", "GD1": "model", "GD2": "model", "GD3": "model", "GD4": "model", "GD5": "time", "GD6": "time",
+               "GD7": "network"}  # fmt: skip
+HARDWARE: Final = frozenset({"GD403", "GD404", "GD606"})
+"""The machine's own reports: they join whatever the model did within a few rows of them."""
+
+NEAR_ROWS: Final = 10
+"""Logged rows within which two findings of one room count as one event: the spike scan merges hot rows over the same gap."""
+
+
+@dataclass(slots=True)
+class Group:
+    """Findings believed to follow from one event, while they are collected."""
+
+    room: str
+    members: list[Finding] = field(default_factory=list)
+
+    @property
+    def codes(self) -> set[str]:
+        """Codes of the members."""
+        return {f.code for f in self.members}
+
+    @property
+    def start(self) -> float:
+        """First step of any member."""
+        return min((f.where.step for f in self.members if f.where.step is not None), default=float("-inf"))
+
+    @property
+    def end(self) -> float:
+        """Last step that the event explains; infinite once the model's state is in question."""
+        alarms = [
+            f for f in self.members if f.code in STATE and f.severity > Severity.INFO and not f.measure("isolated")
+        ]
+        if alarms:
+            return float("inf")
+        return max((f.where.last_step or f.where.step or 0 for f in self.members), default=float("-inf"))
+
+
+def group(findings: tuple[Finding, ...], facts: RunFacts) -> list[list[Finding]]:
+    """Split one run's findings into events; evidence-only findings join an event or stay out.
+
+    Findings are taken by onset; each joins the first event of its room that is still going on or ended a few rows
+    before, else it starts its own.
+    """
+    pad = NEAR_ROWS * facts.interval
+    groups: list[Group] = []
+    named = [f for f in findings if f.code in PATTERN]
+    for finding in sorted(named, key=_by_onset):
+        home = _home(finding, groups, pad)
+        if home is None:
+            home = Group(_room(finding))
+            groups.append(home)
+        home.members.append(finding)
+    _absorb_learning(groups)
+    for finding in findings:
+        if finding.code not in PATTERN:
+            home = _home(finding, groups, pad)
+            if home is not None:
+                home.members.append(finding)
+    return [[f for f in findings if f in g.members] for g in groups]
+
+
+def _room(finding: Finding) -> str:
+    if finding.code in HARDWARE:
+        return "model"
+    return ROOM[finding.code[:3]]
+
+
+def _by_onset(finding: Finding) -> tuple[float, float, int]:
+    where = finding.where
+    step = float(where.step) if where.step is not None else float("inf")
+    return (step, where.time or 0.0, LEADS.index(finding.code) if finding.code in LEADS else len(LEADS))
+
+
+def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
+    if finding.code in ALONE:
+        return None
+    room = _room(finding) if finding.code in PATTERN else "model"
+    same = [g for g in groups if g.room == room and not g.codes <= ALONE]
+    if finding.code in LEARNING:
+        return next((g for g in same if g.codes & LEARNING), None)
+    step = finding.where.step
+    for home in same:
+        if home.codes <= LEARNING:
+            continue
+        if step is None:
+            if _overlaps_in_time(finding, home):
+                return home
+        elif home.start - pad <= step <= home.end + pad and _compatible(finding, home):
+            return home
+    return None
+
+
+def _compatible(finding: Finding, home: Group) -> bool:
+    """Two different ranks or GPUs at fault are two events, unless the machine's report explains the other."""
+    for mine, theirs in (
+        (finding.where.gpu, {f.where.gpu for f in home.members} - {None}),
+        (finding.where.host, {f.where.host for f in home.members} - {None}),
+    ):
+        if mine is not None and theirs and mine not in theirs:
+            return False
+    return True
+
+
+def _overlaps_in_time(finding: Finding, home: Group) -> bool:
+    first, last = finding.where.time, finding.where.last_time or finding.where.time
+    spans = [(f.where.time, f.where.last_time or f.where.time) for f in home.members if f.where.time is not None]
+    if first is None or last is None or not _compatible(finding, home):
+        return False
+    return any(a is not None and b is not None and a <= last and first <= b for a, b in spans)
+
+
+def _absorb_learning(groups: list[Group]) -> None:
+    """A run that does not learn because it became unstable is one incident: the instability."""
+    unstable = next((g for g in groups if g.room == "model" and g.end == float("inf")), None)
+    learning = next((g for g in groups if g.codes & LEARNING and g is not unstable), None)
+    if unstable is None or learning is None or learning.codes & {"GD202", "GD303", "GD304"}:
+        return
+    unstable.members += learning.members
+    groups.remove(learning)
+
+
+def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts) -> Case:
+    """Name and place an event."""
+    lead = min(
+        (f for f in members if f.code in PATTERN),
+        key=lambda f: (-f.severity, LEADS.index(f.code) if f.code in LEADS else len(LEADS), f.where.step or 0),
+    )
+    spread = frozenset() if lead.code in LEARNING else LEARNING
+    events = [f for f in members if f is lead or f.code not in ALONE | spread]
+    alarms = [f for f in events if f.severity >= min(lead.severity, Severity.WARNING)] or events
+    steps = [f.where.step for f in alarms if f.where.step is not None]
+    lasts = [f.where.last_step or f.where.step for f in alarms if f.where.step is not None]
+    return Case(
+        pattern=PATTERN[lead.code], lead=lead, findings=tuple(members), others=others, facts=facts,
+        onset=min(steps, default=None), last=max((s for s in lasts if s is not None), default=None),
+        layer=_layer(members, lead), rank=_first([lead.where.rank, *(f.where.rank for f in members)]),
+        host=_first([lead.where.host, *(f.where.host for f in members)]),
+        gpu=_first([lead.where.gpu, *(f.where.gpu for f in members)]), data=_window(members),
+    )  # fmt: skip
+
+
+LAYER_WITNESSES: Final = (
+    "GD204",
+    "GD208",
+    "GD402",
+    "GD401",
+    "GD205",
+    "GD201",
+    "GD210",
+    "GD202",
+    "GD203",
+    "GD211",
+    "GD207",
+)
+"""Findings that may name the layer, best witness first."""
+
+
+def _layer(members: list[Finding], lead: Finding) -> str | None:
+    if lead.where.layer:
+        return lead.where.layer
+    for code in LAYER_WITNESSES:
+        for finding in members:
+            if finding.code == code and finding.where.layer:
+                return finding.where.layer
+    return None
+
+
+def _first(values: Sequence[T | None]) -> T | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _window(members: list[Finding]) -> DataWindow | None:
+    for finding in members:
+        first, last = finding.number("sample_start"), finding.number("sample_end")
+        if first is not None and last is not None:
+            return DataWindow(int(first), int(last))
+    return None

@@ -1,0 +1,76 @@
+"""One line that says what an incident is, where and when."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gdiag.model import Pattern
+from gdiag.triage.case import Case
+
+NAMES: Final[dict[Pattern, str]] = {
+    "single_spike": "Loss spike", "repeated_spikes": "Repeated loss spikes", "divergence": "Loss diverges",
+    "step_up": "Loss steps up and stays", "nonfinite": "Loss or gradient is not finite", "skipped_steps": "Optimizer steps skipped",
+    "plateau": "Loss plateau", "no_learning": "The loss does not fall", "resume_jump": "Loss changes at a resume",
+    "hard_batches": "Hard batches", "gradient_explosion": "Gradient norm explodes", "vanishing_gradient": "Gradients vanish",
+    "dead_layer": "Dead layer", "layer_outlier": "One layer stands out", "parameter_jump": "Parameter norm jumps",
+    "parameter_growth": "Parameter norms grow", "lr_discontinuity": "Learning rate jumps", "lr_schedule": "Learning-rate schedule",
+    "rank_mismatch": "Replicas disagree", "rank_outlier": "One rank stands out", "eval_divergence": "Validation loss leaves training loss",
+    "scale_mismatch": "Scale of a logged value changes", "hang": "Training hangs", "abnormal_exit": "The run ended abnormally",
+    "memory_growth": "Memory grows", "slow_steps": "Slow steps", "periodic_slow_steps": "Periodic slow steps",
+    "step_time_drift": "Step time drifts up", "step_time_shift": "Step time shifts up", "straggler": "Straggler",
+    "thermal_slowdown": "Thermal throttling", "power_limit": "Power limit", "power_brake": "Power brake",
+    "clock_outlier": "GPU clock below its peers", "ecc_error": "ECC errors", "gpu_error": "GPU error",
+    "slow_collective": "Slow collective", "low_bandwidth": "Low bandwidth", "wrong_results": "Wrong results",
+    "latency_jitter": "Latency jitter", "bandwidth_collapse": "Bandwidth collapses", "port_errors": "Port errors",
+    "inconsistent_output": "Benchmark output contradicts itself", "log_quality": "Log quality",
+}  # fmt: skip
+
+
+def title(case: Case) -> str:
+    """The incident in one line: what, when, where, how large."""
+    name = NAMES[case.pattern]
+    if case.pattern == "log_quality":
+        return _capital(case.lead.message)
+    if case.lead.code == "GD605":
+        name = "Hot but not throttled"
+    parts = [name, _when(case), _place(case), _size(case)]
+    return " ".join(part for part in parts if part)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _when(case: Case) -> str:
+    if case.onset is None:
+        return ""
+    if case.pattern in {
+        "single_spike",
+        "nonfinite",
+        "lr_discontinuity",
+        "resume_jump",
+        "parameter_jump",
+        "rank_mismatch",
+    }:
+        return f"at step {case.onset}"
+    return f"from step {case.onset}"
+
+
+def _place(case: Case) -> str:
+    places = [
+        case.layer,
+        f"rank {case.rank}" if case.rank is not None else None,
+        f"GPU {case.gpu}" if case.gpu is not None else None,
+        f"host {case.host}" if case.host else None,
+    ]
+    named = [place for place in places if place]
+    return f"({', '.join(named)})" if named else ""
+
+
+def _size(case: Case) -> str:
+    excess = case.lead.number("peak_excess")
+    if excess is None:
+        return ""
+    recovered = case.lead.measure("recovered")
+    after = ", recovered" if recovered is True else ", not recovered" if recovered is False else ""
+    return f": {excess:+.2f} nat{after}"

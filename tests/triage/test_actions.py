@@ -1,0 +1,102 @@
+"""Every cause has an action, and actions carry the run's own numbers."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from gdiag.model import DataWindow, Finding, Location, Pattern, Severity
+from gdiag.triage.actions import ACTIONS, advise
+from gdiag.triage.case import Case
+from gdiag.triage.evidence import RULES, WANTED
+from gdiag.triage.facts import RunFacts
+from gdiag.triage.incidents import PATTERN
+from gdiag.triage.priors import PRIORS
+from gdiag.triage.titles import NAMES
+
+CAUSES = [
+    "bad_batch",
+    "lr_too_high",
+    "missing_warmup",
+    "lr_jump",
+    "lr_decayed_early",
+    "lr_too_low",
+    "gradient_explosion",
+    "numeric_overflow",
+    "loss_scale_collapse",
+    "attention_logit_growth",
+    "output_logit_growth",
+    "optimizer_instability",
+    "optimizer_state_lost",
+    "resume_mismatch",
+    "data_repeated",
+    "data_order",
+    "config_change",
+    "lr_batch_mismatch",
+    "overfitting",
+    "vanishing_gradient",
+    "dead_layer",
+    "bad_initialization",
+    "weight_decay_too_small",
+    "silent_data_corruption",
+    "replica_divergence",
+    "hardware_fault",
+    "thermal_throttling",
+    "power_cap",
+    "power_brake",
+    "straggler",
+    "network_congestion",
+    "oversubscribed_fabric",
+    "competing_traffic",
+    "flow_control",
+    "link_fault",
+    "transport_fallback",
+    "software_fault",
+    "dataloader_stall",
+    "periodic_pause",
+    "memory_pressure",
+    "unknown_step_time_drift",
+    "unknown",
+]
+
+
+def case(**given: object) -> Case:
+    lead = Finding("GD102", "loss-spike", Severity.WARNING, "a spike", Location(run="run", step=267, last_step=271))
+    facts = RunFacts("run", checkpoints=(100, 250, 300), peak_lr=3e-4)
+    return Case(pattern="single_spike", lead=lead, findings=(lead,), facts=facts, onset=267, last=271, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_every_cause_has_an_action(cause: str) -> None:
+    texts = [action(case()) for action in ACTIONS[cause]]
+    assert texts
+    assert all(len(text) > 20 and not text.endswith(".") for text in texts)
+
+
+def test_only_known_causes_are_weighed() -> None:
+    known = set(CAUSES)
+    assert {rule.cause for rule in RULES} <= known
+    assert set(WANTED) <= known
+    assert {cause for priors in PRIORS.values() for cause in priors} <= known
+    assert set(ACTIONS) == known
+
+
+def test_every_pattern_has_priors_and_a_name() -> None:
+    patterns = set(get_args(Pattern))
+    assert set(PRIORS) == patterns
+    assert set(NAMES) == patterns
+    assert set(PATTERN.values()) <= patterns
+
+
+def test_roll_back_names_the_checkpoint_before_the_onset() -> None:
+    assert "step 250" in " ".join(advise(case(), ("lr_too_high",)))
+
+
+def test_bad_batch_names_the_samples() -> None:
+    texts = " ".join(advise(case(data=DataWindow(4272, 4288)), ("bad_batch",)))
+    assert "4272–4287" in texts
+
+
+def test_lower_lr_names_the_rate() -> None:
+    assert "0.00015" in " ".join(advise(case(), ("lr_too_high",)))

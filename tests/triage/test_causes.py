@@ -1,0 +1,61 @@
+"""Evidence moves the ranking, its absence is listed, and a curve's shape alone is never sure."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gdiag.model import Finding, Location, Measure, Severity
+from gdiag.triage.case import Case
+from gdiag.triage.causes import rank
+from gdiag.triage.facts import RunFacts
+from gdiag.triage.priors import PRIORS
+
+
+def spike(*evidence: Measure, columns: frozenset[str] = frozenset()) -> Case:
+    lead = Finding("GD102", "loss-spike", Severity.WARNING, "a spike", Location(run="run", step=100), evidence)
+    return Case("single_spike", lead, (lead,), facts=RunFacts("run", columns=columns), onset=100, last=104)
+
+
+def test_shape_alone_is_never_of_high_band() -> None:
+    causes = rank(spike(Measure("grad_lead", 0.0), Measure("after_effect", 0.0), Measure("noise", 0.05)))
+    assert causes[0].cause == "bad_batch"
+    assert causes[0].band != "high"
+
+
+def test_moved_entropy_makes_a_bad_batch_probable() -> None:
+    before = rank(spike())[0].score
+    causes = rank(spike(Measure("token_entropy_z", -9.0), Measure("grad_lead", 0.0)))
+    assert causes[0].cause == "bad_batch"
+    assert causes[0].score > before + 0.2
+    assert causes[0].band == "high"
+
+
+def test_gradient_lead_speaks_against_one_bad_batch_without_a_verdict() -> None:
+    causes = {c.cause: c for c in rank(spike(Measure("grad_lead", 3.0)))}
+    assert causes["bad_batch"].contradicts
+    assert causes["optimizer_instability"].supports
+    assert max(c.score for c in causes.values()) < 0.7
+
+
+def test_missing_columns_are_named_until_they_are_logged() -> None:
+    bare = next(c for c in rank(spike()) if c.cause == "bad_batch")
+    full = next(
+        c for c in rank(spike(columns=frozenset({"steps.samples", "steps.token_entropy"}))) if c.cause == "bad_batch"
+    )
+    assert any("sample ids" in text for text in bare.missing)
+    assert not full.missing
+
+
+@given(
+    st.sampled_from([p for p in PRIORS if PRIORS[p]]),
+    st.dictionaries(
+        st.sampled_from(["grad_lead", "token_entropy_z", "after_effect", "noise", "lr_ratio"]), st.floats(-100, 100)
+    ),
+)
+def test_scores_are_a_distribution_with_unknown_in_the_race(pattern: str, figures: dict[str, float]) -> None:
+    evidence = tuple(Measure(name, value) for name, value in figures.items())
+    lead = Finding("GD102", "loss-spike", Severity.WARNING, "a spike", Location(run="run", step=1), evidence)
+    causes = rank(Case(pattern, lead, (lead,), onset=1))  # type: ignore[arg-type]
+    assert 0 < sum(c.score for c in causes) <= 1.0 + 0.01
+    assert [c.score for c in causes] == sorted((c.score for c in causes), reverse=True)

@@ -1,0 +1,91 @@
+"""What belongs together is one incident; what does not stays apart."""
+
+from __future__ import annotations
+
+from gdiag.model import Finding, Incident, Location, Measure, Severity
+from gdiag.triage import explain
+from gdiag.triage.facts import RunFacts
+
+WARNING, INFO, CRITICAL = Severity.WARNING, Severity.INFO, Severity.CRITICAL
+
+
+def finding(
+    code: str, step: int | None, last: int | None = None, severity: Severity = WARNING, **where: object
+) -> Finding:
+    evidence = where.pop("evidence", ())
+    place = Location(run="run", step=step, last_step=last if last is not None else step, **where)  # type: ignore[arg-type]
+    return Finding(code, code.lower(), severity, f"{code} is seen", place, evidence)  # type: ignore[arg-type]
+
+
+def incidents(*findings: Finding, facts: RunFacts | None = None) -> tuple[Incident, ...]:
+    return explain(findings, {"run": facts or RunFacts("run")})
+
+
+def test_spike_with_its_gradient_and_layer_is_one_incident() -> None:
+    found = incidents(
+        finding("GD102", 267, 271), finding("GD206", 266, 270, INFO), finding("GD205", 266, 268, INFO, layer="wte")
+    )
+    assert [i.pattern for i in found] == ["single_spike"]
+    assert found[0].layer == "wte"
+    assert found[0].onset_step == 267
+
+
+def test_two_spikes_far_apart_are_two_incidents() -> None:
+    assert [i.onset_step for i in incidents(finding("GD102", 100, 105), finding("GD102", 400, 410))] == [100, 400]
+
+
+def test_what_follows_a_divergence_belongs_to_it() -> None:
+    found = incidents(
+        finding("GD104", 300, 900, CRITICAL), finding("GD201", 500, 600), finding("GD101", 880, 900, CRITICAL)
+    )
+    assert len(found) == 1
+    assert found[0].onset_step == 300
+
+
+def test_time_and_model_faults_stay_two_incidents() -> None:
+    found = incidents(
+        finding("GD102", 300, 305), finding("GD601", 290, 900, gpu=0, host="n0"), finding("GD502", 295, 900)
+    )
+    assert sorted(i.pattern for i in found) == ["single_spike", "thermal_slowdown"]
+
+
+def test_uncorrectable_ecc_at_a_spike_is_one_incident_on_its_gpu() -> None:
+    found = incidents(finding("GD102", 300, 305), finding("GD403", 299, 299, CRITICAL, gpu=2, host="n0"))
+    assert [(i.pattern, i.gpu, i.host) for i in found] == [("ecc_error", 2, "n0")]
+    assert found[0].causes[0].cause == "hardware_fault"
+
+
+def test_two_gpus_throttling_are_two_incidents() -> None:
+    found = incidents(finding("GD601", 290, 900, gpu=0, host="n0"), finding("GD601", 290, 900, gpu=3, host="n1"))
+    assert [i.gpu for i in found] == [0, 3]
+
+
+def test_not_learning_because_unstable_is_one_incident() -> None:
+    found = incidents(finding("GD307", 60, 700, CRITICAL), finding("GD107", 0, 700))
+    assert [i.pattern for i in found] == ["divergence"]
+    assert found[0].onset_step == 60
+
+
+def test_cost_counts_seconds_and_gpu_hours() -> None:
+    facts = RunFacts("run", step_seconds=2.0, ranks=1800)
+    cost = incidents(finding("GD102", 10, 19), facts=facts)[0].cost
+    assert (cost.steps, cost.seconds, cost.gpu_hours) == (10, 20.0, 10.0)
+
+
+def test_indices_point_into_the_findings_given() -> None:
+    given = (finding("GD403", 900, 900, CRITICAL, gpu=1), finding("GD102", 10, 12), finding("GD206", 11, 12, INFO))
+    found = explain(given, {})
+    assert [i.findings for i in found] == [(0,), (1, 2)]
+
+
+def test_neighbours_in_time_are_related() -> None:
+    found = incidents(finding("GD102", 300, 305), finding("GD504", 302, 303))
+    assert [i.related for i in found] == [(1,), (0,)]
+
+
+def test_lr_jump_explains_the_spike_that_follows() -> None:
+    ratio = (Measure("lr_ratio", 12.0, ""),)
+    found = incidents(finding("GD302", 604, 604, evidence=ratio), finding("GD102", 605, 640, CRITICAL))
+    assert len(found) == 1
+    assert found[0].onset_step == 604
+    assert found[0].causes[0].cause == "lr_jump"
