@@ -4,51 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
+
+import polars as pl
 
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
 from gdiag.measures.run import RunView
-from gdiag.model import Finding, Location, Report, Skip, Value
-from gdiag.schema import Records
+from gdiag.model import Finding, Report, Skip, Value
+from gdiag.schema import STEP_METRICS, TABLES, Records
+from gdiag.triage import explain
+from gdiag.triage.facts import RunFacts
+
+Thresholds = Mapping[str, Mapping[str, Value]]
+"""Code → keyword parameters of its analyzer."""
 
 
 def diagnose(
-    records: Records,
-    thresholds: Mapping[str, Mapping[str, Value]] | None = None,
-    analyzers: Sequence[Analyzer] = ANALYZERS,
+    records: Records, thresholds: Thresholds | None = None, analyzers: Sequence[Analyzer] = ANALYZERS
 ) -> Report:
     """Judge every run in `records` with every analyzer whose columns are there, and explain what was found."""
     views = [RunView(run, records) for run in records.runs]
+    findings, checked, skipped = _judge(views, thresholds or {}, analyzers)
+    return Report(
+        runs=tuple(replace(view.run, segments=view.trajectory.segments) for view in views),
+        sources=records.sources,
+        findings=findings,
+        incidents=explain(findings, {view.run.id: _facts(view) for view in views}),
+        checked=checked,
+        skipped=skipped,
+    )
+
+
+def _judge(
+    views: list[RunView], thresholds: Thresholds, analyzers: Sequence[Analyzer]
+) -> tuple[tuple[Finding, ...], tuple[str, ...], tuple[Skip, ...]]:
     findings: list[Finding] = []
     checked: list[str] = []
     skipped: list[Skip] = []
     for analyzer in analyzers:
         lacking: list[str] = []
-        ran = False
-        for view in views:
-            lacking = missing(view, analyzer.NEEDS)
-            if not lacking:
-                findings += analyzer.analyze(view, **(thresholds or {}).get(analyzer.CODE, {}))
-                ran = True
-        if ran:
+        able = [view for view in views if not (lacking := missing(view, analyzer.NEEDS))]
+        for view in able:
+            findings += analyzer.analyze(view, **thresholds.get(analyzer.CODE, {}))
+        if able:
             checked.append(analyzer.CODE)
         else:
             skipped.append(Skip(analyzer.CODE, f"no {', no '.join(need.replace('|', ' or ') for need in lacking)}"))
-    return Report(
-        runs=tuple(replace(view.run, segments=view.trajectory.segments) for view in views), sources=records.sources, findings=tuple(sorted(findings, key=_by_severity_then_place)),
-        checked=tuple(checked), skipped=tuple(skipped),
-    )  # fmt: skip
+    return tuple(sorted(findings, key=_by_severity_then_place)), tuple(checked), tuple(skipped)
 
 
 def _by_severity_then_place(finding: Finding) -> tuple[object, ...]:
-    where: Location = finding.where
+    where = finding.where
     step = where.step if where.step is not None else -1
-    return (
-        -finding.severity,
-        where.run or "",
-        step,
-        where.time or 0.0,
-        finding.code,
-        where.rank or 0,
-        where.layer or "",
+    place = (where.rank or 0, where.host or "", where.gpu or 0, where.layer or "")
+    return (-finding.severity, where.run or "", step, where.time or 0.0, finding.code, place)
+
+
+def _facts(view: RunView) -> RunFacts:
+    """The run's figures that causes, costs and actions quote."""
+    steps = view.series("step_time")
+    seconds = float(pl.Series(steps.value).median() or 0.0) if len(steps.value) else None  # type: ignore[arg-type]
+    logged = sorted({int(step) for step in view.series("loss").step})
+    gaps = [b - a for a, b in pairwise(logged)]
+    rates = pl.Series(view.series("lr").value, dtype=pl.Float64)
+    ranks = view.steps["rank"].n_unique() if "rank" in view.steps.columns and view.steps["rank"].count() else None
+    cards = view.gpus.select("host", "gpu").n_unique() if {"host", "gpu"} <= set(view.gpus.columns) else 0
+    saved = view.events.filter(pl.col("kind") == "checkpoint")["step"].drop_nulls().unique().sort().to_list()
+    columns = {f"steps.{name}" for name in STEP_METRICS if view.has(f"steps.{name}")}
+    columns |= {f"layers.{c.quantity}" for c in view.layer_columns}
+    columns |= {f"gpus.{name}" for name in TABLES["gpus"] if view.has(f"gpus.{name}")}
+    return RunFacts(
+        run=view.run.id,
+        first_step=logged[0] if logged else None,
+        last_step=logged[-1] if logged else None,
+        interval=float(pl.Series(gaps).median() or 1.0) if gaps else 1.0,  # type: ignore[arg-type]
+        step_seconds=seconds,
+        ranks=ranks or cards or None,
+        checkpoints=tuple(saved),
+        columns=frozenset(columns | ({"steps.rank"} if ranks else set())),
+        config=view.run.config,
+        peak_lr=float(rates.max()) if rates.count() else None,  # type: ignore[arg-type]
+        formats=frozenset(view.records.sources[i].format for i in view.run.sources),
     )
