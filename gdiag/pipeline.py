@@ -11,9 +11,10 @@ import polars as pl
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
 from gdiag.measures.run import RunView
-from gdiag.model import Finding, Report, Skip, Value
+from gdiag.model import Finding, Report, Severity, Skip, Value
 from gdiag.schema import STEP_METRICS, TABLES, Records
 from gdiag.triage import explain
+from gdiag.triage.advice import advise_logging
 from gdiag.triage.facts import RunFacts
 
 Thresholds = Mapping[str, Mapping[str, Value]]
@@ -26,13 +27,16 @@ def diagnose(
     """Judge every run in `records` with every analyzer whose columns are there, and explain what was found."""
     views = [RunView(run, records) for run in records.runs]
     findings, checked, skipped = _judge(views, thresholds or {}, analyzers)
+    facts = {view.run.id: _facts(view) for view in views}
+    incidents = explain(findings, facts)
     return Report(
         runs=tuple(replace(view.run, segments=view.trajectory.segments) for view in views),
         sources=records.sources,
         findings=findings,
-        incidents=explain(findings, {view.run.id: _facts(view) for view in views}),
+        incidents=incidents,
         checked=checked,
         skipped=skipped,
+        advice=advise_logging(facts.values(), sum(i.severity > Severity.INFO for i in incidents)),
     )
 
 
