@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gdiag.errors import InputError, UsageError
+from gdiag.ingesters import nvidia_smi
+from gdiag.ingesters.reading import Input, Options, Reading
+
+
+def read(text: str, path: str = "smi.csv", tz: str | None = None) -> Reading:
+    data = text.encode()
+    return nvidia_smi.read(Input(path, data[:65536], None, data), Options(tz=tz))
+
+
+def sure(text: str) -> float:
+    return nvidia_smi.recognise(Input("x.csv", text.encode()))
+
+
+NEW = (
+    "timestamp, hostname, index, name, uuid, pci.bus_id, temperature.gpu, temperature.memory, power.draw [W], "
+    "power.limit [W], clocks.current.sm [MHz], clocks.max.sm [MHz], utilization.gpu [%], memory.used [MiB], "
+    "ecc.errors.uncorrected.volatile.total, clocks_event_reasons.active\n"
+    "2026/03/01 10:00:00.250, rack2-n07, 5, NVIDIA H200, GPU-aa, 00000000:1B:00.0, 71, 80, 640.50 W, 700.00 W, "
+    "1905 MHz, 1980 MHz, 98 %, 1024 MiB, 2, 0x0000000000000020\n"
+)
+OLD = (
+    "timestamp, index, temperature.gpu, utilization.gpu [%], clocks_throttle_reasons.sw_power_cap, "
+    "clocks_throttle_reasons.hw_thermal_slowdown, clocks_throttle_reasons.gpu_idle\n"
+    "2026/03/01 10:00:00.250, 0, 88, 99, Not Active, Active, Not Active\n"
+    "2026/03/01 10:00:00.252, 1, [N/A], 99, Active, [N/A], Not Active\n"
+)
+
+
+def test_units_masks_and_identity_come_out_canonical() -> None:
+    reading = read(NEW)
+    assert reading.gpus is not None
+    row = reading.gpus.row(0, named=True)
+    assert row["host"] == "rack2-n07"
+    assert row["gpu"] == 5
+    assert row["bus_id"] == "0000:1b:00"
+    assert row["power"] == 640.5
+    assert row["memory_used"] == 1024 * 2**20
+    assert row["reasons"] == 0x20
+    assert row["ecc_uncorrected"] == 2
+    assert row["time"] == pytest.approx(1772359200.25)
+    assert row["zone_known"] is False
+    assert reading.source.columns["clock_sm"] == "clocks.current.sm [MHz]"
+    assert sure(NEW) > 0.9
+
+
+def test_single_reason_columns_of_the_old_names_make_a_mask() -> None:
+    frame = read(OLD).gpus
+    assert frame is not None
+    assert frame["reasons"].to_list() == [0x40, 0x4]
+    assert frame["temperature"].to_list() == [88.0, None]
+
+
+@pytest.mark.parametrize(
+    ("tz", "shift"), [("+02:00", 7200), ("-0530", -19800), ("UTC", 0), ("America/New_York", -18000)]
+)
+def test_a_zone_moves_local_time(tz: str, shift: int) -> None:
+    frame = read(NEW, tz=tz).gpus
+    assert frame is not None
+    assert frame["time"][0] == pytest.approx(1772359200.25 - shift)
+    assert frame["zone_known"][0] is True
+
+
+def test_an_unknown_zone_is_the_users_to_correct() -> None:
+    with pytest.raises(UsageError, match="unknown time zone"):
+        read(NEW, tz="Mars/Olympus")
+
+
+def test_repeated_headers_noise_and_a_torn_line_do_not_stop_it() -> None:
+    header, row = OLD.splitlines()[0], OLD.splitlines()[1]
+    text = f"nohup: ignoring input\n{header}\n{row}\n{header}\n{row}\nUnable to determine the device handle for GPU0000:1B:00.0: GPU is lost.\n{row[:30]}"
+    reading = read(text)
+    assert reading.source.rows == 2
+    assert reading.source.rejected == 1
+    assert reading.rejects is not None
+    assert reading.rejects["reason"].to_list() == ["cut off in mid-row"]
+    assert reading.rejects["line"].to_list() == [7]
+    assert reading.events is not None
+    assert reading.events.select("kind", "bus_id").row(0) == ("gpu_lost", "0000:1b:00")
+
+
+def test_a_cell_that_is_no_number_is_a_reject_and_null() -> None:
+    reading = read(
+        "timestamp, index, temperature.gpu\n2026/03/01 10:00:00.250, 0, hot\n2026/03/01 10:00:01.250, 0, 61\n"
+    )
+    assert reading.gpus is not None
+    assert reading.gpus["temperature"].to_list() == [None, 61.0]
+    assert reading.rejects is not None
+    assert reading.rejects.row(0) == (2, "temperature.gpu is no number", " hot")
+
+
+def test_rows_without_header_are_told_by_their_units() -> None:
+    text = "0, NVIDIA A10, GPU-aa, 45, 30 %, 25.02 W, 150.00 W, 6 MiB, 23028 MiB\n" * 3
+    assert sure(text) > 0.5
+    reading = read(text)
+    assert reading.gpus is not None
+    row = reading.gpus.row(0, named=True)
+    assert (row["temperature"], row["utilization"], row["power"], row["power_limit"]) == (45, 30, 25.02, 150)
+    assert "no timestamp" in reading.source.notes[0]
+
+
+def test_a_single_column_is_read_and_its_limits_are_said() -> None:
+    reading = read("temperature.gpu\n65\n66\n67\n")
+    assert reading.gpus is not None
+    assert reading.gpus["temperature"].to_list() == [65, 66, 67]
+    assert len(reading.source.notes) == 2
+
+
+def test_loggers_with_epochs_and_parentheses_are_read() -> None:
+    text = "timestamp,gpu,gpu_util(%),memory_used(MB),temperature(C)\n1740565077.475,3,97,4851.00,40.0\n"
+    frame = read(text).gpus
+    assert frame is not None
+    assert frame.select("time", "gpu", "utilization", "memory_used").row(0) == (1740565077.475, 3, 97.0, 4851e6)
+
+
+@pytest.mark.parametrize(
+    ("path", "host"),
+    [("logs/smi_node-003.csv", "node-003"), ("gpu12.nvidia-smi.csv.gz", None), ("smi.csv", None), ("r12c3-smi.csv", "r12c3")],
+)  # fmt: skip
+def test_a_host_is_taken_from_the_files_name_only_when_it_is_one(path: str, host: str | None) -> None:
+    frame = read(OLD, path).gpus
+    assert frame is not None
+    assert (frame["host"][0] if "host" in frame.columns else None) == host
+
+
+def test_retired_pages_become_events_and_none_is_none() -> None:
+    head = "timestamp, gpu_name, gpu_bus_id, gpu_serial, gpu_uuid, retired_pages.address, retired_pages.timestamp, retired_pages.cause\n"
+    none = read(
+        head + "2026/03/01 10:00:00.250, NVIDIA A10, 00000000:1B:00.0, 0, GPU-a, [N/A], [N/A], Single Bit ECC\n"
+    )
+    assert none.source.rows == 1
+    assert none.events is None
+    some = read(
+        head
+        + "2026/03/01 10:00:00.250, T4, 00000000:1B:00.0, 0, GPU-a, 0x12, 2025/12/24 01:02:03.000, Double Bit ECC\n"
+    )
+    assert some.events is not None
+    assert some.events["text"][0] == "retired page: Double Bit ECC"
+
+
+@pytest.mark.parametrize("text", ["step,loss\n1,2.0\n", "a,b,c\n1,2,3\n", "hello\n", "", "time,name\n1,2\n"])
+def test_other_tables_are_not_taken(text: str) -> None:
+    assert sure(text) == 0
+
+
+def test_a_header_without_rows_is_refused_in_a_sentence() -> None:
+    with pytest.raises(InputError, match="holds no nvidia-smi rows"):
+        read("timestamp, index, temperature.gpu\n")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\n"), max_size=60), max_size=8))
+def test_no_line_breaks_the_reader(noise: list[str]) -> None:
+    header, row = OLD.splitlines()[:2]
+    reading = read("\n".join([header, row, *noise]))
+    assert reading.gpus is not None
+    assert reading.gpus.height >= 1
