@@ -1,1 +1,54 @@
 """Formats: bytes in, records in canonical names and units out, bad lines kept aside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from gdiag.errors import InputError
+from gdiag.ingesters import csv, jsonl
+from gdiag.ingesters.assemble import assemble
+from gdiag.ingesters.files import gather
+from gdiag.ingesters.reading import Ingester, Input, Options, Reading
+from gdiag.model import Source
+from gdiag.schema import Records
+
+INGESTERS: Final[tuple[Ingester, ...]] = (jsonl, csv)
+"""Every format; the surest wins, the earlier one on a tie."""
+
+
+def load(paths: Sequence[str | Path], options: Options | None = None) -> Records:
+    """Everything that the files, folders and globs hold ('-' is standard input).
+
+    Raises:
+        InputError: a path is absent, or nothing in any file was recognised.
+    """
+    inputs = gather(paths)
+    readings: list[Reading] = []
+    refusals: list[str] = []
+    for given in inputs:
+        try:
+            readings.append(_read(given, options or Options()))
+        except InputError as error:
+            refusals.append(str(error))
+            readings.append(Reading(Source(given.path, "unknown", 0, notes=(str(error),))))
+    if len(refusals) == len(inputs):
+        more = f" (and {len(refusals) - 1} more files that hold no series)" if len(refusals) > 1 else ""
+        raise InputError(refusals[0] + more)
+    return assemble(readings)
+
+
+def recognise(given: Input) -> Ingester | None:
+    """The format that is surest about the content, None when none is."""
+    best = max(INGESTERS, key=lambda ingester: ingester.recognise(given))
+    return best if best.recognise(given) > 0 else None
+
+
+def _read(given: Input, options: Options) -> Reading:
+    if not given.head.strip():
+        raise InputError(f"{given.path} is empty")
+    ingester = recognise(given)
+    if ingester is None:
+        raise InputError(f"{given.path} is of no format that gdiag knows")
+    return ingester.read(given, options)

@@ -41,7 +41,12 @@ class Input:
             return self.content
         if self.file is None:
             return self.head
-        return self.file.read_bytes()
+        return without_bom(self.file.read_bytes())
+
+
+def without_bom(content: bytes) -> bytes:
+    """UTF-8 text without its byte order mark."""
+    return content.removeprefix(b"\xef\xbb\xbf")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,271 @@
+"""What a metric is called in other people's logs: the alias table, best name first.
+
+Names are compared after `simplify`: lower case, every run of blanks, hyphens, slashes and dots one underscore. Gathered
+from the source code and published logs of the trainers named beside the entries.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Turn = Literal["", "inverse", "root", "count", "ids", "when"]
+"""What the values still need: 1/x, square root, difference of a cumulative counter, end = start + 1, a clock to read."""
+
+ALIASES: Final[dict[str, tuple[str, ...]]] = {
+    "step": (
+        "global_step", "step", "iteration", "optimizer_step", "update_step", "num_updates", "training_iteration",
+        "current_steps", "train_step", "training_step", "iter", "iter_num", "iterations", "steps", "it", "time_batch",
+        "update", "batch_step", "num_steps", "n_iter", "current_step", "i", "s", "total_steps_done", "batch", "_step",
+    ),
+    "loss": (
+        "loss", "train_loss_step", "lm_loss", "train_loss", "reduced_train_loss", "crossentropyloss", "ce_loss",
+        "cross_entropy_loss", "cross_entropy", "crossentropy", "languagecrossentropy", "global_avg_loss",
+        "loss_metrics_global_avg_loss", "loss_train_total", "loss_total", "total_loss", "loss_train", "loss_out",
+        "lm_loss_vs_samples", "train_mean_nll", "mean_nll", "nll_loss", "nll", "step_loss", "train_loss_local",
+        "loss_local", "loss_avg", "avg_loss", "mean_loss", "loss_mean", "running_loss", "smooth_loss", "trl", "lmloss",
+        "policy_loss", "actor_pg_loss", "pg_loss", "mlm_loss", "masked_lm_loss", "objective_loss", "objective", "cost",
+        "loss_metrics_global_max_loss", "global_max_loss", "loss_epoch", "train_loss_epoch", "epoch_loss",
+    ),
+    "grad_norm": (
+        "grad_norm", "gradient_norm", "gnorm", "total_grad_norm", "total_gradient_norm", "global_grad_norm",
+        "grad_norm_total", "grad_norm_global", "grad_norm_all", "l2_norm_grad_global", "grad_global_norm", "raw_grad_norm",
+        "grad_norm_before_clip", "grad_norm_pre_clip", "pre_clip_grad_norm", "grad_norm_unclipped", "grad_norm_raw",
+        "unclipped_grad_norm", "gradnorm", "grad_2_0_norm_total", "grad_2_norm_total", "grad_l2_norm", "grad_norm_l2",
+        "model_grad_norm", "actor_grad_norm", "critic_grad_norm", "grad_norm_vs_samples", "grad_norm_mean", "grad_norm_avg",
+        "global_norm", "norm", "gradients_norm", "grad",
+    ),
+    "grad_norm_clipped": (
+        "grad_norm_clipped", "clipped_grad_norm", "grad_norm_after_clip", "grad_norm_post_clip", "post_clip_grad_norm",
+        "grad_norm_after_clipping",
+    ),
+    "lr": (
+        "lr", "learning_rate", "current_lr", "current_learning_rate", "learningrate", "lr_scheduler_lr", "lr_vs_samples",
+        "learning_rate_vs_samples", "step_lr", "base_lr", "max_lr", "lr_0", "lr_group0", "lr_group_0", "learning_rate_group0",
+        "learning_rate_0", "lr_default", "actor_lr", "lrm",
+    ),
+    "step_time": (
+        "step_time", "iteration_time", "iter_time", "time_per_iteration", "elapsed_time_per_iteration", "time_per_step",
+        "step_duration", "time_step", "timing_step", "curr_iter_time", "end_to_end", "time_metrics_end_to_end",
+        "train_step_timing", "train_step_time", "step_timing", "time_this_iter", "e2e_latency", "train_wall", "dt",
+        "throughput_duration", "iter_duration", "batch_time", "time_per_batch", "seconds_per_step", "seconds_per_iteration",
+        "sec_per_step", "s_per_it", "step_latency", "iteration_duration", "perf_step_time", "seconds", "step_avg",
+    ),
+    "data_time": (
+        "data_time", "data_loading", "data_loading_time", "time_metrics_data_loading", "dataloader_time", "data_load_time",
+        "loading_time", "load_time", "batch_generator_time", "data_wait_time", "dataloading_time", "dtd", "rank_data_time",
+        "dataloader_wait",
+    ),
+    "compute_time": (
+        "compute_time", "forward_backward_time", "forward_backward", "fwd_bwd_time", "forward_backward_compute", "dtf_dtb",
+        "fb_time", "computation_time", "model_time",
+    ),
+    "comm_time": (
+        "comm_time", "allreduce_time", "all_reduce_time", "communication_time", "comms_time", "grad_sync_time",
+        "reduce_scatter_time", "all_gather_time", "sync_time", "collective_time", "all_grads_sync", "nccl_time",
+    ),
+    "tokens": (
+        "tokens", "consumed_tokens", "total_tokens", "n_tokens_seen", "tokens_seen", "num_input_tokens_seen", "num_tokens",
+        "time_token", "global_tokens", "tokens_processed", "cumulative_tokens", "train_tokens", "tokens_consumed",
+        "throughput_total_tokens",
+    ),
+    "samples": (
+        "samples", "consumed_samples", "consumed_train_samples", "samples_seen", "samples_count", "time_sample",
+        "samples_consumed", "sequences_seen", "total_samples", "examples_seen", "num_samples", "train_samples",
+    ),
+    "tokens_per_s": (
+        "tokens_per_s", "tokens_per_sec", "tokens_per_second", "tok_per_sec", "tok_sec", "tok_s", "tokens_sec", "tokens_s",
+        "tps", "wps", "throughput_tps", "throughput_tokens_per_second", "device_tokens_per_second", "tokens_sec_gpu", "tgs",
+        "tokens_per_gpu_per_second", "tokens_per_sec_per_gpu", "tokens_per_gpu", "device_tps", "device_tokens_per_sec",
+        "per_device_tokens_per_sec", "tokens_s_device", "train_tokens_per_second", "throughput_device_tps", "mtps",
+        "throughput_device_tokens_per_second", "speed_wps", "token_throughput", "tokens_throughput",
+    ),
+    "batch_size": (
+        "batch_size", "global_batch_size", "bsz", "effective_batch_size", "total_batch_size", "train_batch_size",
+        "num_sequences", "batchsize", "gbs",
+    ),
+    "seq_len": ("seq_len", "sequence_length", "seq_length", "actual_seqlen", "seqlen", "context_length", "block_size"),
+    "loss_scale": ("loss_scale", "scale", "amp_scale", "scaler", "grad_scale", "scaler_scale", "fp16_scale", "loss_scaling"),
+    "param_norm": (
+        "param_norm", "params_norm", "parameter_norm", "weight_norm", "total_param_norm", "params_norm_total", "weights_norm",
+        "param_norm_total", "l2_norm_param_global", "params_norm_vs_samples", "model_norm", "global_param_norm",
+    ),
+    "update_norm": (
+        "update_norm", "updates_norm_total", "total_update_norm", "pre_clip_update_norm", "update_norm_total",
+        "l2_norm_update_global", "post_clip_update_norm", "step_norm", "global_update_norm",
+    ),
+    "param_checksum": (
+        "param_checksum", "params_checksum", "parameter_checksum", "checksum", "param_hash", "weights_checksum", "param_sum",
+        "weight_checksum", "model_checksum", "params_hash", "weight_hash",
+    ),
+    "sample_start": ("sample_start", "data_start", "first_sample", "batch_start", "sample_idx_start", "data_index_start"),
+    "sample_end": ("sample_end", "data_end", "last_sample", "batch_end", "sample_idx_end", "data_index_end"),
+    "token_entropy": ("token_entropy", "batch_token_entropy", "data_token_entropy", "batch_entropy", "unigram_entropy"),
+    "memory": (
+        "memory", "max_memory_allocated", "gpu_memory", "peak_memory", "mem", "memory_allocated", "max_mem", "gpu_mem",
+        "memory_max_reserved", "memory_max_active", "memory_reserved", "mem_reserved_bytes", "mem_max_allocated_bytes",
+        "peak_mem", "cuda_max_mem", "max_reserved", "max_active", "memory_peak_allocated_mem", "memory_current_allocated_mem",
+    ),
+    "output_logit": (
+        "output_logit", "max_output_logit", "output_logit_max", "max_logit", "max_logits", "logits_max", "logit_max",
+        "lm_head_logit", "lm_head_max_logit", "output_max_logit", "logits_abs_max", "logit_norm", "output_logits_max",
+    ),
+    "attention_logit": (
+        "attention_logit", "max_attention_logit", "attn_max_logit", "max_attn_logit", "attention_logit_max",
+        "attn_logit_max", "attn_logits_max", "max_attention_logits", "attention_max_logit", "max_qk_logit", "qk_max",
+    ),
+    "epoch": ("epoch", "epochs", "current_epoch", "time_epoch", "trainer_epoch"),
+    "time": (
+        "timestamp", "_timestamp", "time", "unix_time", "wall_time", "walltime", "ts", "datetime", "date", "time_stamp",
+        "logged_at", "created_at", "asctime",
+    ),
+    "elapsed": (
+        "train_time", "elapsed", "elapsed_time", "_runtime", "runtime", "relative_time_process", "relative_time_wall",
+        "wall", "total_duration", "time_total", "total_time", "time_elapsed", "accumulated_submission_time", "training_time",
+        "wall_clock", "wall_clock_time", "train_runtime",
+    ),
+}  # fmt: skip
+"""Canonical step metric (and `step`) → simplified names. Another spelling that a name has after a prefix is cut counts less."""
+
+TURNED: Final[dict[str, tuple[str, Turn]]] = {
+    **dict.fromkeys(
+        ("batches_per_second", "batches_per_sec", "iterations_per_second", "iterations_per_sec", "steps_per_second",
+         "steps_per_sec", "it_s", "it_per_s", "iter_s", "ups", "train_steps_per_second", "its_per_sec", "device_batches_per_second",
+         "device_batches_per_sec", "throughput_device_batches_per_second", "throughput_batches_per_sec"),
+        ("step_time", "inverse"),
+    ),
+    **dict.fromkeys(("grad_norm_square", "grad_norm_squared", "grad_norm_sq", "squared_grad_norm"), ("grad_norm", "root")),
+    **dict.fromkeys(
+        ("skipped", "skipped_steps", "number_of_skipped_iterations", "skipped_iterations", "skipped_iters", "step_skipped",
+         "skipped_step", "is_skipped", "update_skipped", "skipped_batches", "num_skipped", "overflow", "total_skipped",
+         "found_inf", "skip_step", "skipped_updates", "optimizer_step_skipped"),
+        ("skipped", "count"),
+    ),
+    **dict.fromkeys(("batch_idx", "batch_id", "batch_index", "data_batch_id"), ("sample_start", "ids")),
+}  # fmt: skip
+"""Names whose values must be turned before they mean the canonical metric; weaker than any plain alias of it."""
+
+RANK: Final = ("rank", "global_rank", "world_rank", "process_index", "process_rank", "dp_rank", "local_rank", "worker")
+RUN: Final = (
+    "run",
+    "run_id",
+    "run_name",
+    "experiment",
+    "experiment_name",
+    "experiment_id",
+    "exp_name",
+    "exp",
+    "trial_id",
+)
+
+_PREFIX = re.compile(
+    r"^(train|training|trainer|metrics?|learning|optim|optimizer|perf|performance|model|stats|charts|runtime|timing|"
+    r"monitoring|main|throughput|device|speed|time|log|global|data|memory|misc|state|debug|losses|lr|rl|actor)_(?=.)"
+)
+_EVAL = re.compile(
+    r"(^|_)(val|valid|validation|eval|evaluation|evals|test|dev|holdout|heldout|tel)(?=_|\d|$)|_vs_validation|lm_loss_validation"
+)
+_FAMILIES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"^(?:optim_)?(?:lr|learning_rate)_[a-z0-9_]+$"), "lr"),
+    (re.compile(r"^grad_(?:\d+_\d+|\d+)_norm_total$"), "grad_norm"),
+    (re.compile(r"(^|_)loss(_\d+)?$"), "loss"),
+)
+_LOSS = re.compile(r"(^|_)(loss|nll|crossentropyloss|crossentropy|cross_entropy|ce)(_|$)")
+_TIMES: Final = frozenset({"step_time", "data_time", "compute_time", "comm_time", "elapsed", "time"})
+_UNITS: Final = {
+    "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "ms": 1e-3, "msec": 1e-3, "millis": 1e-3,
+    "milliseconds": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0,
+    "h": 3600.0, "hours": 3600.0,
+}  # fmt: skip
+_BYTES: Final = {"b": 1.0, "bytes": 1.0, "kb": 2.0**10, "kib": 2.0**10, "mb": 2.0**20, "mib": 2.0**20, "gb": 2.0**30,
+                 "gib": 2.0**30}  # fmt: skip
+_UNIT = re.compile(r"^(.+?)(?:_in)?_([a-zµ]+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a column says it is."""
+
+    canonical: str
+    rank: int
+    """Lower is the better name."""
+    scale: float | None = None
+    """Factor to the canonical unit when the name gives one."""
+    turn: Turn = ""
+
+
+def simplify(name: str) -> str:
+    """A name without differences that mean nothing: `Train/LM Loss` → train_lm_loss."""
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", name.strip()) if not name.isupper() else name
+    text = re.sub(r"[\s\-/.:|]+", "_", plain.lower())
+    text = re.sub(r"[()\[\]{}\"']+", "_", text)
+    lead = "_" if text.startswith("_") and not text.startswith("__") else ""
+    return lead + re.sub(r"_+", "_", text).strip("_")
+
+
+def claim(name: str) -> Claim | None:
+    """The reading of a name that the alias table holds, with or without prefixes and unit."""
+    text = simplify(name)
+    bare = text.replace("_", "")
+    if _EVAL.search(text):
+        return _eval_claim(text)
+    weaker = 0
+    while True:
+        found = _exact(text) or (_exact(bare) if weaker == 0 else None) or _with_unit(text)
+        if found is not None:
+            return Claim(found.canonical, found.rank + weaker, found.scale, found.turn)
+        cut = _PREFIX.sub("", text, count=1)
+        if cut == text:
+            break
+        text, weaker = cut, weaker + 1
+    return None
+
+
+def family(name: str) -> Claim | None:
+    """The weak reading of a name that is like many: `lr-AdamW/pg1`, `train/box_loss`."""
+    text = simplify(name)
+    for pattern, canonical in _FAMILIES:
+        if pattern.search(text) and not _EVAL.search(text):
+            penalty = 700 if canonical == "loss" else 500
+            return Claim(canonical, penalty + len(text) + (0 if "total" in text else 50))
+    return None
+
+
+def _eval_claim(text: str) -> Claim | None:
+    if text in {"eval_accuracy_is_loss", "tel"} or _LOSS.search(text):
+        order = ("eval_loss", "val_loss", "validation_loss", "valid_loss")
+        first = order.index(text) if text in order else 10
+        late = 5 if re.search(r"(^|_)test(_|$)", text) else 0
+        return Claim("eval_loss", first + late + (2 * text.count("_") if first == 10 else 0))
+    return None
+
+
+def _exact(text: str) -> Claim | None:
+    place = _PLACES.get(text)
+    if place is not None:
+        return Claim(place[0], 10 * place[1])
+    turned = TURNED.get(text)
+    return None if turned is None else Claim(turned[0], 900, turn=turned[1])
+
+
+def _with_unit(text: str) -> Claim | None:
+    """`elapsed_time_per_iteration_ms`, `train_step_timing_in_s`, `memory_max_active_gib`."""
+    matched = _UNIT.match(text)
+    if matched is None:
+        return None
+    stem, unit = matched.groups()
+    found = _exact(stem)
+    while found is None and (cut := _PREFIX.sub("", stem, count=1)) != stem:
+        stem = cut
+        found = _exact(stem)
+    if found is None:
+        return None
+    if found.canonical in _TIMES and unit in _UNITS:
+        return Claim(found.canonical, found.rank, _UNITS[unit])
+    if found.canonical == "memory" and unit in _BYTES:
+        return Claim(found.canonical, found.rank, _BYTES[unit])
+    return None
+
+
+_PLACES: Final = {name: (canonical, i) for canonical, names in ALIASES.items() for i, name in enumerate(names)}

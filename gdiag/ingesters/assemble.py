@@ -1,0 +1,110 @@
+"""Readings of files → records of runs: which files belong to one run, run ids, source indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters.reading import Reading
+from gdiag.model import Exit, Run, Value
+from gdiag.schema import KEYS, TABLES, LayerColumn, Records, empty
+
+_TABLES: Final = ("steps", "gpus", "events", "collectives", "devices", "facts", "ports", "rejects")
+_RANKED_EXITS: Final[tuple[Exit, ...]] = ("abnormal", "clean")
+
+
+def assemble(readings: Sequence[Reading]) -> Records:
+    """Records of all readings; every row carries its run's id and its source's index."""
+    groups = _group(readings)
+    names = _ids(readings, groups)
+    runs: list[Run] = []
+    tables: dict[str, list[pl.DataFrame]] = {name: [] for name in (*_TABLES, "layers")}
+    catalogue: dict[str, LayerColumn] = {}
+    for group, base in zip(groups, names, strict=True):
+        inner = _inner_runs([readings[i] for i in group])
+        config: dict[str, Value] = {}
+        for index in group:
+            reading = readings[index]
+            config.update(reading.config)
+            catalogue.update({c.column: c for c in reading.layer_columns})
+            for table, parts in tables.items():
+                frame: pl.DataFrame | None = getattr(reading, table)
+                if frame is not None and frame.height:
+                    parts.append(_stamped(table, frame, index, base, inner))
+        known = next((r.run_name for i in group if (r := readings[i]).run_name), None)
+        ended: Exit = next((e for e in _RANKED_EXITS if any(readings[i].exit == e for i in group)), "unknown")
+        own: list[str | None] = [*inner] if inner else [None]
+        for name in own:
+            title = known if name is None else name
+            runs.append(Run(_inner_id(base, name, len(groups)), title, tuple(group), config, exit=ended))
+    return Records(
+        runs=tuple(runs), sources=tuple(r.source for r in readings), layer_columns=tuple(catalogue.values()),
+        layers=pl.concat(tables["layers"], how="diagonal") if tables["layers"] else pl.DataFrame(schema=KEYS),
+        **{name: pl.concat(tables[name], how="diagonal") if tables[name] else empty(name) for name in _TABLES},
+    )  # fmt: skip
+
+
+def _group(readings: Sequence[Reading]) -> list[list[int]]:
+    """Indices of the readings of each run."""
+    main = [i for i, r in enumerate(readings) if r.steps is not None and r.steps.height]
+    rest = [i for i in range(len(readings)) if i not in main]
+    if len(main) <= 1:
+        return [[*main, *rest]]
+    groups = [[i] for i in main]
+    for index in rest:
+        folder = Path(readings[index].source.path).parent
+        home = next((g for g in groups if Path(readings[g[0]].source.path).parent == folder), groups[0])
+        home.append(index)
+    return groups
+
+
+def _ids(readings: Sequence[Reading], groups: list[list[int]]) -> list[str]:
+    if len(groups) == 1:
+        return ["run"]
+    stems = [Path(readings[g[0]].source.path).name.split(".")[0] for g in groups]
+    if len(set(stems)) < len(stems):
+        stems = [f"{Path(readings[g[0]].source.path).parent.name}/{s}" for g, s in zip(groups, stems, strict=True)]
+    seen: dict[str, int] = {}
+    ids = []
+    for stem in stems:
+        seen[stem] = seen.get(stem, 0) + 1
+        ids.append(stem if seen[stem] == 1 else f"{stem}-{seen[stem]}")
+    return ids
+
+
+def _inner_runs(readings: Sequence[Reading]) -> list[str]:
+    """Names of the runs inside the files of one group, in order of appearance."""
+    found: dict[str, None] = {}
+    for reading in readings:
+        if reading.steps is not None and "run" in reading.steps.columns:
+            found.update(dict.fromkeys(reading.steps["run"].drop_nulls().unique(maintain_order=True).to_list()))
+    return list(found)
+
+
+def _inner_id(base: str, name: str | None, groups: int) -> str:
+    if name is None:
+        return base
+    return name if groups == 1 else f"{base}/{name}"
+
+
+def _stamped(table: str, frame: pl.DataFrame, index: int, base: str, inner: list[str]) -> pl.DataFrame:
+    """A table with its keys filled and its columns in the order and types of the schema."""
+    types = KEYS if table == "layers" else TABLES[table]
+    frame = frame.with_columns(source=pl.lit(index, pl.Int32))
+    if "run" in types:
+        named = pl.col("run") if "run" in frame.columns else pl.lit(None, pl.String)
+        if inner:
+            prefix = "" if base == "run" else f"{base}/"
+            named = pl.lit(prefix) + named.fill_null(inner[0])
+        else:
+            named = pl.lit(base)
+        frame = frame.with_columns(run=named.cast(pl.String))
+    for name, kind in types.items():
+        if name not in frame.columns and (name in KEYS or table not in ("steps", "layers")):
+            frame = frame.with_columns(pl.lit(None, kind).alias(name))
+    return frame.with_columns(
+        pl.col(n).cast(k) for n, k in types.items() if n in frame.columns and frame.schema[n] != k
+    )

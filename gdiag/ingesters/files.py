@@ -1,0 +1,154 @@
+"""Paths, folders, globs and standard input → inputs, decompressed and decoded."""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import gzip
+import io
+import lzma
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from gdiag.errors import InputError
+from gdiag.ingesters.reading import Input, without_bom
+
+HEAD: Final = 65536
+RATIO: Final = 400
+"""Logs shrink 5 to 50 times; content that grows more than this while it is unpacked is no log."""
+FLOOR: Final = 2**28
+"""Content up to this size is unpacked whatever the ratio, B."""
+CEILING: Final = 2**34
+"""Content above this size is not unpacked into memory, B."""
+_BLOCK: Final = 1 << 20
+
+
+def gather(paths: Sequence[str | Path]) -> list[Input]:
+    """Every file below the given paths, in the order given, folders in order of name.
+
+    Raises:
+        InputError: a path does not exist, a glob fits nothing, or the only file cannot be read.
+    """
+    found: list[Input] = []
+    seen: set[Path] = set()
+    for given in paths:
+        if str(given) == "-":
+            found.append(from_bytes("-", sys.stdin.buffer.read()))
+            continue
+        for path in _expand(str(given)):
+            if path.resolve() not in seen:
+                seen.add(path.resolve())
+                found.append(open_file(path))
+    if not found:
+        raise InputError(f"no files in {', '.join(map(str, paths))}")
+    return found
+
+
+def _expand(given: str) -> list[Path]:
+    path = Path(given)
+    if path.is_dir():
+        return sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p.relative_to(path)))
+    if path.exists():
+        return [path]
+    matches = sorted(Path(p) for p in glob.glob(given, recursive=True))  # noqa: PTH207 (Path.glob takes no absolute pattern)
+    files = [f for m in matches for f in (_expand(str(m)) if m.is_dir() else [m])]
+    if not files:
+        raise InputError(f"{given} does not exist" if not glob.has_magic(given) else f"no file fits {given}")
+    return files
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def open_file(path: Path) -> Input:
+    """One file; only its head is read unless it is compressed or UTF-16.
+
+    Raises:
+        InputError: unreadable, or unpacking it passes the expansion limit.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+            if (opener := _unpacker(head)) is not None:
+                file.seek(0)
+                return from_bytes(str(path), _unpack(opener, file, path), file=path)
+            if (encoding := _utf16(head)) is not None:
+                return from_bytes(str(path), decode(head + file.read(), encoding), file=path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    return Input(path=str(path), head=without_bom(head), file=path)
+
+
+def from_bytes(name: str, content: bytes, file: Path | None = None) -> Input:
+    """An input whose whole content is in memory, unpacked and decoded.
+
+    Raises:
+        InputError: unpacking it passes the expansion limit.
+    """
+    if (opener := _unpacker(content[:16])) is not None:
+        content = _unpack(opener, io.BytesIO(content), Path(name))
+    if (encoding := _utf16(content[:4])) is not None:
+        content = decode(content, encoding)
+    content = without_bom(content)
+    return Input(path=name, head=content[:HEAD], file=file, content=content)
+
+
+def decode(content: bytes, encoding: str) -> bytes:
+    """UTF-16 or UTF-32 as UTF-8, damaged pieces replaced."""
+    return content.decode(encoding, errors="replace").encode("utf-8", errors="replace")
+
+
+def _utf16(head: bytes) -> str | None:
+    if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
+        return "utf-32"
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    sample = head[:512]
+    if len(sample) >= 8 and sample[1::2].count(0) > 0.8 * len(sample[1::2]) and sample[::2].count(0) == 0:
+        return "utf-16-le"
+    if len(sample) >= 8 and sample[::2].count(0) > 0.8 * len(sample[::2]) and sample[1::2].count(0) == 0:
+        return "utf-16-be"
+    return None
+
+
+def _unpacker(head: bytes) -> Callable[[BinaryIO], BinaryIO] | None:
+    if head.startswith(b"\x1f\x8b"):
+        return lambda file: gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
+    if head.startswith(b"BZh"):
+        return lambda file: bz2.BZ2File(file)  # type: ignore[return-value]
+    if head.startswith(b"\xfd7zXZ\x00"):
+        return lambda file: lzma.LZMAFile(file)  # type: ignore[return-value]
+    if head.startswith(b"\x28\xb5\x2f\xfd"):
+        return _zstd
+    return None
+
+
+def _zstd(file: BinaryIO) -> BinaryIO:
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(file, "zstd")  # type: ignore[no-any-return]
+
+
+def _unpack(opener: Callable[[BinaryIO], BinaryIO], file: BinaryIO, path: Path) -> bytes:
+    """The content as far as it can be unpacked: a cut archive gives what stands before the cut."""
+    packed = path.stat().st_size if path.exists() else len(file.read())
+    file.seek(0)
+    limit = min(max(FLOOR, RATIO * packed), CEILING)
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        stream = opener(file)
+        while piece := stream.read(_BLOCK):
+            pieces.append(piece)
+            size += len(piece)
+            if size > limit:
+                raise InputError(f"{path} grows past {limit / 2**20:.0f} MiB when unpacked, which no log does")
+    except (EOFError, OSError, lzma.LZMAError, ValueError) as error:
+        if isinstance(error, OSError) and not pieces and error.errno is not None and error.errno > 0:
+            raise
+        if not pieces:
+            raise InputError(f"{path} is a damaged archive") from error
+    return b"".join(pieces)

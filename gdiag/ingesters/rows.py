@@ -1,0 +1,70 @@
+"""Rows that belong together: filled steps, sparse rows of one step made one, empty rows dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+_KEYS: Final = ("line", "run", "rank", "step")
+_SHARED: Final = ("epoch", "time", "elapsed", "tokens", "samples", "tokens_per_s", "step_time", "batch_size", "seq_len")
+"""Metrics that any row may carry and that do not make it a training row."""
+
+
+def fill_steps(data: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """`step` as Int64; rows without one (evaluation, system) belong to the step before them, leading ones to the first."""
+    step = pl.col("step")
+    known = step.is_finite() & (step.abs() < 2**62)
+    data = data.with_columns(step=pl.when(known).then(step.round()).cast(pl.Int64, strict=False))
+    missing = data["step"].null_count()
+    if not missing:
+        return data, []
+    return (
+        data.with_columns(pl.col("step").forward_fill().backward_fill()),
+        [f"{missing} rows without a step take the step of the row before"],
+    )
+
+
+def drop_empty(data: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Rows in which something but the keys is logged."""
+    rest = [name for name in data.columns if name not in keys]
+    if not rest:
+        return data
+    if any(data[name].null_count() == 0 for name in rest[:64]):
+        return data
+    return data.filter(pl.any_horizontal(pl.col(rest).is_not_null()))
+
+
+def coalesce(data: pl.DataFrame) -> pl.DataFrame:
+    """Consecutive rows of one step that fill different columns are one row; evaluation rows stay by themselves.
+
+    Loggers such as Lightning write each group of metrics on a row of its own. Rows are joined only when no metric has two
+    different values in them; otherwise they are two loggings of one step and stay two.
+    """
+    metrics = [name for name in data.columns if name not in _KEYS]
+    if data.height < 2 or not metrics:
+        return data
+    same = pl.all_horizontal(pl.col("run", "rank", "step").eq_missing(pl.col("run", "rank", "step").shift()))
+    if not data.select((same & (pl.int_range(pl.len()) > 0)).any()).item():
+        return data
+    own = [name for name in metrics if name not in _SHARED and name != "eval_loss"]
+    train = pl.any_horizontal(pl.col(own).is_not_null()) if own else pl.lit(False)
+    alone = ~train & pl.col("eval_loss").is_not_null() if "eval_loss" in metrics else pl.lit(False)
+    data = data.with_columns(_alone=alone)
+    start = ~same | (pl.col("_alone") != pl.col("_alone").shift())
+    data = data.with_columns(_group=start.fill_null(True).cum_sum())
+    clash = data.group_by("_group").agg(
+        pl.col(metrics).drop_nulls().n_unique() > 1
+    ).select("_group", _clash=pl.any_horizontal(pl.col(metrics)))  # fmt: skip
+    data = data.join(clash, on="_group", how="left", maintain_order="left")
+    data = data.with_columns(
+        _group=pl.when("_clash")
+        .then(pl.int_range(pl.len()).cast(pl.Int64) + data.height)
+        .otherwise(pl.col("_group").cast(pl.Int64))
+    ).drop("_clash", "_alone")
+    return (
+        data.group_by("_group", maintain_order=True)
+        .agg(pl.col("line", "run", "rank", "step").first(), pl.col(metrics).drop_nulls().first())
+        .drop("_group")
+    )
