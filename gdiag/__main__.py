@@ -5,9 +5,9 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line."""
-    from gdiag.cli import app
+    from gdiag.cli import main as run
 
-    app()
+    run()
 
 
 if __name__ == "__main__":

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from os import PathLike, fspath
 
 import polars as pl
 
+from gdiag import ingesters
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
+from gdiag.errors import UsageError
+from gdiag.ingesters.reading import Options
+from gdiag.measures.envelope import plotted
 from gdiag.measures.run import RunView
-from gdiag.model import Finding, Report, Severity, Skip, Value
+from gdiag.model import Finding, Incident, Report, Series, Severity, Skip, Value
 from gdiag.schema import STEP_METRICS, TABLES, Records
 from gdiag.triage import explain
 from gdiag.triage.advice import advise_logging
@@ -19,6 +24,42 @@ from gdiag.triage.facts import RunFacts
 
 Thresholds = Mapping[str, Mapping[str, Value]]
 """Code → keyword parameters of its analyzer."""
+
+
+def load(
+    paths: Sequence[str | PathLike[str]], *, columns: Mapping[str, str] | None = None, tz: str | None = None
+) -> Records:
+    """Everything recognised under `paths`: files, folders, globs, '-' or URLs.
+
+    columns: canonical column → name in the files, for what the alias table does not know. tz: zone of clocks printed
+    without one.
+
+    Raises:
+        InputError: nothing there holds a log that can be read.
+        UsageError: an unknown column or zone.
+    """
+    return ingesters.load([fspath(path) for path in paths], Options(columns=dict(columns or {}), tz=tz))
+
+
+def between(records: Records, first: int | None, last: int | None) -> Records:
+    """The records with their `steps`, `layers` and stepped events cut to first … last, both inclusive.
+
+    Raises:
+        UsageError: no step lies there.
+    """
+    inside = pl.lit(True)
+    if first is not None:
+        inside &= pl.col("step") >= first
+    if last is not None:
+        inside &= pl.col("step") <= last
+    steps = records.steps.filter(inside)
+    if records.steps.height and not steps.height:
+        low, high = records.steps["step"].min(), records.steps["step"].max()
+        raise UsageError(f"no step lies between {first} and {last}; the log holds {low} to {high}")
+    events = records.events
+    if "step" in events.columns:
+        events = events.filter(pl.col("step").is_null() | inside)
+    return replace(records, steps=steps, layers=records.layers.filter(inside), events=events)
 
 
 def diagnose(
@@ -34,10 +75,18 @@ def diagnose(
         sources=records.sources,
         findings=findings,
         incidents=incidents,
+        series=tuple(series for view in views for series in _plotted(view, incidents)),
         checked=checked,
         skipped=skipped,
         advice=advise_logging(facts.values(), sum(i.severity > Severity.INFO for i in incidents)),
     )
+
+
+def _plotted(view: RunView, incidents: Sequence[Incident]) -> list[Series]:
+    """The run's series, exact around its incidents."""
+    own = [i for i in incidents if i.run == view.run.id and i.onset_step is not None]
+    windows = [(i.onset_step, i.last_step if i.last_step is not None else i.onset_step) for i in own]
+    return plotted(view, windows, [i.layer for i in own if i.layer is not None])
 
 
 def _judge(

@@ -1,0 +1,47 @@
+"""The command line: the only room that prints, exits and catches; heavy imports stay inside the commands."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from gdiag.cli.analyze import analyze
+from gdiag.errors import GdiagError
+from gdiag.version import VERSION
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    # Rich help takes twice as long to start; a pipe would see none of it.
+    rich_markup_mode="rich" if sys.stdout.isatty() else None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gdiag {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def gdiag(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and leave."
+    ),
+) -> None:
+    """Reads the logs a training run leaves behind and says what went wrong, when, where, why and what to do."""
+
+
+app.command()(analyze)
+
+
+def main() -> None:
+    """Run the command line; what the user can correct is one sentence on standard error and exit code 2."""
+    try:
+        app()
+    except GdiagError as error:
+        typer.echo(f"gdiag: {' '.join(str(error).split())}", err=True)
+        sys.exit(2)

@@ -1,0 +1,77 @@
+"""Options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gdiag.errors import UsageError
+
+if TYPE_CHECKING:
+    from gdiag.config import Config
+    from gdiag.schema import Records
+
+Paths = Annotated[
+    list[str], typer.Argument(metavar="PATH...", help="Files, folders, globs, '-' or URLs; read together.")
+]
+Map = Annotated[list[str] | None, typer.Option("--map", metavar="COLUMN=NAME", help="Name of a column in the files.")]
+Zone = Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="Zone of clocks printed without one.")]
+Steps = Annotated[str | None, typer.Option("--steps", metavar="A:B", help="Only steps A to B, either may be left out.")]
+Settings = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Instead of gdiag.toml or pyproject.toml here.")
+]
+Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here, not to the screen.")]
+
+
+def configuration(path: Path | None) -> Config:
+    """The configuration in `path`, else that of the working folder."""
+    from gdiag import config
+
+    return config.load(path) if path is not None else config.find(Path())
+
+
+def records(paths: list[str], config: Config, columns: list[str] | None, tz: str | None, steps: str | None) -> Records:
+    """What the files hold, under the options given on the command line and, behind them, the configuration.
+
+    Raises:
+        InputError: nothing readable.
+        UsageError: an option that cannot be used.
+    """
+    from gdiag.pipeline import between, load
+
+    mapped = {**config.map, **dict(_pair(text, "--map", "loss=my/metric") for text in columns or [])}
+    window = _window(steps) if steps is not None else None
+    found = load(paths, columns=mapped, tz=tz or config.tz)
+    return found if window is None else between(found, *window)
+
+
+def thresholds(config: Config, settings: list[str] | None) -> dict[str, dict[str, float | int | str | bool]]:
+    """Code → threshold → value: the configuration's, overridden by each `--set CODE.name=value`."""
+    found = {code: dict(values) for code, values in config.thresholds.items()}
+    for text in settings or []:
+        path, value = _pair(text, "--set", "GD102.z=8")
+        code, dot, name = path.partition(".")
+        if not dot:
+            raise UsageError(f"--set {text}: no threshold named; write it as GD102.z=8")
+        found.setdefault(code, {})[name] = value
+    return found
+
+
+def _pair(text: str, option: str, example: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key.strip() or not value.strip():
+        raise UsageError(f"{option} {text}: no value; write it as {option} {example}")
+    return key.strip(), value.strip()
+
+
+def _window(text: str) -> tuple[int | None, int | None]:
+    first, colon, last = text.partition(":")
+    try:
+        low, high = (int(part) if part.strip() else None for part in (first, last if colon else first))
+    except ValueError:
+        raise UsageError(f"--steps {text}: not two whole numbers; write it as --steps 200:400") from None
+    if low is not None and high is not None and low > high:
+        raise UsageError(f"--steps {text}: the first step lies after the last")
+    return low, high

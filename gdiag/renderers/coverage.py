@@ -1,0 +1,112 @@
+"""What was read, what was checked and what could not be: the part of the report that keeps silence honest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from gdiag.model import Report, Run, Severity, Source, Table
+from gdiag.renderers.words import count, number, shown, span, unit
+from gdiag.version import VERSION
+
+_FEW = 6
+"""Files, columns and notes listed without -v."""
+
+
+def heading(report: Report) -> Text:
+    """One line: what was read and how much was found."""
+    tally = [
+        f"{sum(i.severity is s for i in report.incidents)} {s.label}"
+        for s in sorted(Severity, reverse=True)
+        if any(i.severity is s for i in report.incidents)
+    ]
+    return Text.assemble(
+        (f"gdiag {VERSION}", "bold"), f" · {_read(report)} · ", (", ".join(tally) or "nothing found", "bold")
+    )
+
+
+def _read(report: Report) -> str:
+    rows = sum(source.rows for source in report.sources)
+    files = shown(report.sources[0].path) if len(report.sources) == 1 else count(len(report.sources), "file")
+    steps = _steps(report.runs[0]) if len(report.runs) == 1 else count(len(report.runs), "run")
+    return ", ".join(filter(None, [files, count(rows, "row"), steps]))
+
+
+def _steps(run: Run) -> str:
+    if not run.segments:
+        return ""
+    return f"steps {span(min(s.first_step for s in run.segments), max(s.last_step for s in run.segments))}"
+
+
+def nothing_found(report: Report) -> Text:
+    """What silence means here, and what it does not mean."""
+    if not report.checked:
+        return Text("Nothing was judged: what the checks need was not logged. This is not a clean bill of health.")
+    text = f"Nothing found by {count(len(report.checked), 'check')}."
+    if report.skipped:
+        text += (
+            f" {count(len(report.skipped), 'other')} could not run (below): what they look for is unknown, not absent."
+        )
+    return Text(text)
+
+
+def sections(report: Report, *, verbose: bool) -> list[RenderableType]:
+    """Tables, the log itself, checks made and not made, advice."""
+    parts: list[RenderableType] = []
+    for table in report.tables:
+        parts += ["", Text(shown(table.title), style="bold"), grid_of(table)]
+    grid = Grid.grid(padding=(0, 1))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(ratio=1)
+    for label, line in _lines(report, verbose=verbose):
+        grid.add_row(f" {label}", line)
+    return [*parts, "", grid]
+
+
+def grid_of(table: Table) -> Grid:
+    """A table without rules; numbers to the right."""
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+    for index, column in enumerate(table.columns):
+        numeric = all(not isinstance(row[index], str) for row in table.rows)
+        grid.add_column(
+            f"{shown(column.name)}{unit(column.unit)}", justify="right" if numeric else "left", overflow="fold"
+        )
+    for row in table.rows:
+        grid.add_row(*(Text(number(cell)) for cell in row))
+    return grid
+
+
+def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:
+    most = len(report.sources) if verbose else _FEW
+    for place, source in enumerate(report.sources[:most]):
+        yield ("log" if not place else "", Text(_source(source)))
+        for note in source.notes[: None if verbose else _FEW]:
+            yield "", Text(f"note: {shown(note)}", style="yellow")
+        if mapping := _mapping(source, verbose=verbose):
+            yield "", Text(mapping, style="dim")
+    if len(report.sources) > most:
+        yield "", Text(f"and {count(len(report.sources) - most, 'more file')} (-v lists them)")
+    if report.checked:
+        yield "checked", Text(f"{len(report.checked)}: {' '.join(report.checked)}")
+    by_reason: dict[str, list[str]] = {}
+    for skip in report.skipped:
+        by_reason.setdefault(skip.reason, []).append(skip.code)
+    for place, (reason, codes) in enumerate(by_reason.items()):
+        yield ("not checked" if not place else "", Text(f"{shown(reason)}: {' '.join(codes)}"))
+    for place, advice in enumerate(report.advice):
+        yield ("next time" if not place else "", Text(shown(advice)))
+
+
+def _source(source: Source) -> str:
+    rejected = f", {source.rejected:,} rejected" if source.rejected else ""
+    return f"{shown(source.path)}: {shown(source.format)}, {count(source.rows, 'row')}{rejected}"
+
+
+def _mapping(source: Source, *, verbose: bool) -> str:
+    """loss ← train/loss, …; only the names that differ unless verbose."""
+    pairs = [f"{shown(c)} ← {shown(n)}" for c, n in source.columns.items() if verbose or c != n]
+    more = f", {len(pairs) - _FEW} more (-v)" if not verbose and len(pairs) > _FEW else ""
+    return ", ".join(pairs if verbose else pairs[:_FEW]) + more

@@ -1,0 +1,104 @@
+"""A small plot in braille characters: the envelope of a series, its onset and its non-finite points marked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gdiag.model import Series
+from gdiag.renderers.words import number
+
+_LOG_FROM: Final = 30.0
+"""Ratio of the largest to the smallest value above which a logarithmic axis shows more."""
+_DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+"""Bits of the braille pattern, by row from the top and column (Unicode block U+2800)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """The lines of a plot, top first, without styles."""
+
+    title: str
+    labels: tuple[str, ...]
+    """Left axis, one per row, all of one width."""
+    rows: tuple[str, ...]
+    marks: str
+    """Under the rows: ▲ at the onset, × where a value is not finite."""
+    axis: str
+    """First and last x under the marks."""
+
+
+def window(series: Series, onset: float, last: float | None) -> tuple[float, float]:
+    """What to show around an incident: its length before and after it, and 40 points at least."""
+    end = onset if last is None else max(last, onset)
+    near = sorted(series.x, key=lambda x: abs(x - onset))[:80]
+    pad = max(end - onset, (max(near) - min(near)) / 2 if near else 0.0)
+    return onset - pad, end + pad
+
+
+def draw(series: Series, onset: float, last: float | None, *, width: int, height: int) -> Plot | None:
+    """The series around onset … last in `height` rows of `width` columns; None when nothing finite lies there."""
+    first, end = window(series, onset, last)
+    points = [p for p in zip(series.x, series.low, series.high, strict=True) if first <= p[0] <= end]
+    finite = [v for _, low, high in points for v in (low, high) if math.isfinite(v)]
+    if not finite:
+        return None
+    bottom, top = min(finite), max(finite)
+    logarithmic = bottom > 0 and top / bottom > _LOG_FROM
+    scale = math.log10 if logarithmic else float
+    low_end, high_end = scale(bottom), scale(top)
+    reach = (high_end - low_end) or 1.0
+    texts = [number(top), *[""] * (height - 2), number(bottom)]
+    margin = max(map(len, texts))
+    columns = max(8, width - margin - 1)
+    x0, x1 = points[0][0], points[-1][0]
+    grid = [[0] * columns for _ in range(height)]
+    marks = [" "] * columns
+    for x, low, high in points:
+        dot = round((x - x0) / ((x1 - x0) or 1.0) * (2 * columns - 1))
+        inside = [v for v in (low, high) if math.isfinite(v)]
+        if len(inside) < 2:
+            marks[dot // 2] = "×"
+        if inside:
+            levels = [round((scale(v) - low_end) / reach * (4 * height - 1)) for v in inside]
+            _fill(grid, dot, min(levels), max(levels))
+    if x0 <= onset <= x1:
+        marks[round((onset - x0) / ((x1 - x0) or 1.0) * (2 * columns - 1)) // 2] = "▲"
+    unit = f" [{series.unit}]" if series.unit else ""
+    return Plot(
+        title=f"{series.name}{unit}{', logarithmic' if logarithmic else ''}",
+        labels=tuple(text.rjust(margin) for text in texts),
+        rows=tuple("".join(chr(0x2800 + cell) for cell in row) for row in grid),
+        marks="".join(marks).rstrip(),
+        axis=_axis(x0, onset, x1, columns),
+    )
+
+
+def _fill(grid: list[list[int]], dot: int, low: int, high: int) -> None:
+    height = len(grid)
+    for level in range(low, high + 1):
+        row, part = divmod(4 * height - 1 - level, 4)
+        grid[row][dot // 2] |= _DOTS[part][dot % 2]
+
+
+def _axis(first: float, onset: float, last: float, columns: int) -> str:
+    """The steps at both ends and, where there is room, at the onset."""
+    left, middle, right = (f"{x:.0f}" for x in (first, onset, last))
+    line = list(left + " " * max(1, columns - len(left) - len(right)) + right)
+    if first < onset < last:
+        at = round((onset - first) / (last - first) * (columns - 1)) - len(middle) // 2
+        if len(left) < at and at + len(middle) < columns - len(right):
+            line[at : at + len(middle)] = middle
+    return "".join(line)
+
+
+def choose(series: Sequence[Series], names: Sequence[str], run: str, layer: str | None) -> Series | None:
+    """The first of `names` that the run has, the one of the layer before the one of the whole network."""
+    for name in names:
+        for wanted in dict.fromkeys((layer, None)):
+            for candidate in series:
+                if candidate.name == name and candidate.run == run and candidate.layer == wanted:
+                    return candidate
+    return None

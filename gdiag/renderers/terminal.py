@@ -1,0 +1,187 @@
+"""The report as text: the worst incident with cause, evidence and next action in the first screen, the rest shorter."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from gdiag.model import Cause, Incident, Report, Severity
+from gdiag.renderers import coverage, plot, words
+
+STYLES: Final = {
+    Severity.CRITICAL: "bold white on red",
+    Severity.WARNING: "bold black on yellow",
+    Severity.INFO: "bold black on cyan",
+}
+_WIDE: Final = 112
+"""Columns from which the plot stands beside the first incident instead of under it."""
+_SHORT_LIST: Final = 8
+"""Further incidents shown without -v."""
+_PLOTTED: Final = {
+    "gradient_explosion": ("grad_norm", "loss"), "vanishing_gradient": ("grad_norm", "loss"),
+    "dead_layer": ("grad_norm", "loss"), "layer_outlier": ("grad_norm", "loss"),
+    "lr_discontinuity": ("lr", "loss"), "lr_schedule": ("lr", "loss"), "eval_divergence": ("eval_loss", "loss"),
+    "slow_steps": ("step_time",), "periodic_slow_steps": ("step_time",), "step_time_drift": ("step_time",),
+    "step_time_shift": ("step_time",), "straggler": ("step_time",), "thermal_slowdown": ("step_time",),
+    "power_limit": ("step_time",), "power_brake": ("step_time",), "hang": ("step_time", "loss"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What the place that the text goes to can show."""
+
+    width: int = 80
+    color: bool = False
+    verbose: bool = False
+    quiet: bool = False
+
+
+def render(report: Report, screen: Screen = Screen()) -> str:
+    """The report as text of `screen.width` columns; escape sequences only where it shows colour."""
+    out = io.StringIO()
+    console = Console(
+        file=out, width=screen.width, force_terminal=screen.color, color_system="256" if screen.color else None,
+        no_color=not screen.color, markup=False, emoji=False, highlight=False, legacy_windows=False, safe_box=True,
+    )  # fmt: skip
+    for part in _quiet(report) if screen.quiet else _parts(report, screen):
+        console.print(part)
+    lines = out.getvalue().split("\n")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _quiet(report: Report) -> list[RenderableType]:
+    return [
+        Text.assemble(_label(i), " ", words.shown(i.title), f" ({words.when(i)})" if words.when(i) else "")
+        for i in report.incidents
+    ]
+
+
+def _parts(report: Report, screen: Screen) -> list[RenderableType]:
+    parts: list[RenderableType] = [coverage.heading(report)]
+    if report.incidents:
+        parts += ["", _first(report, screen)]
+        rest = report.incidents[1:]
+        shown = rest if screen.verbose else rest[:_SHORT_LIST]
+        for incident in shown:
+            parts += ["", _further(incident, report, screen)]
+        if len(shown) < len(rest):
+            parts += [
+                "",
+                Text(
+                    f"and {words.count(len(rest) - len(shown), 'further incident')} of no greater severity (-v shows them)"
+                ),
+            ]
+    else:
+        parts += ["", coverage.nothing_found(report)]
+    parts += coverage.sections(report, verbose=screen.verbose)
+    return parts
+
+
+def _label(incident: Incident) -> Text:
+    return Text(f" {incident.severity.label.upper()} ", style=STYLES[incident.severity])
+
+
+def _first(report: Report, screen: Screen) -> RenderableType:
+    incident = report.incidents[0]
+    head = Text.assemble(_label(incident), " ", (words.shown(incident.title), "bold"))
+    beside = screen.width >= _WIDE
+    drawing = _drawing(report, incident, 46 if beside else screen.width - 2, 8 if beside else 5)
+    facts = _facts(incident, report, screen, whole=True)
+    if drawing is None:
+        return Group(head, facts)
+    if not beside:
+        return Group(head, facts, "", Padding(drawing, (0, 0, 0, 1)))
+    both = Grid.grid(padding=(0, 2), expand=True)
+    both.add_column(ratio=1)
+    both.add_column(width=46)
+    both.add_row(facts, drawing)
+    return Group(head, both)
+
+
+def _further(incident: Incident, report: Report, screen: Screen) -> RenderableType:
+    head = Text.assemble(_label(incident), f" {words.shown(incident.title)}")
+    return Group(head, _facts(incident, report, screen, whole=screen.verbose))
+
+
+def _facts(incident: Incident, report: Report, screen: Screen, *, whole: bool) -> Grid:
+    grid = Grid.grid(padding=(0, 1))
+    grid.add_column(style="dim", min_width=6, no_wrap=True)
+    grid.add_column(ratio=1)
+
+    def row(label: str, text: str | Text) -> None:
+        if text:
+            grid.add_row(f" {label}", text)
+
+    row("run", words.shown(incident.run) if len(report.runs) > 1 else "")
+    row("when", words.when(incident))
+    row("where", words.where(incident))
+    row("cost", words.cost(incident.cost))
+    for place, cause in enumerate(incident.causes[: 3 if whole else 1]):
+        row("cause" if not place else "or", _cause(cause))
+        if place == 0 or screen.verbose:
+            for line in _evidence(cause, most=99 if screen.verbose else 3 if whole else 1):
+                row("", line)
+    for place, action in enumerate(incident.actions[: 99 if screen.verbose else 3 if whole else 1]):
+        row("do" if not place else "", Text(f"{place + 1}. {words.shown(action)}" if whole else words.shown(action)))
+    row("seen", _seen(incident, report))
+    if whole and screen.verbose:
+        for index in incident.findings:
+            row("", _finding(report, index))
+    return grid
+
+
+def _cause(cause: Cause) -> Text:
+    return Text.assemble((words.shown(cause.cause), "bold"), f"  {cause.band} ({cause.score:.2f})")
+
+
+def _evidence(cause: Cause, *, most: int) -> list[Text]:
+    kinds = (("+", "green", cause.supports), ("−", "red", cause.contradicts), ("?", "yellow", cause.missing))
+    lines = []
+    for sign, style, texts in kinds:
+        lines += [Text.assemble((sign, style), f" {words.shown(text)}") for text in texts[:most]]
+        if len(texts) > most:
+            lines.append(Text(f"  {len(texts) - most} more (-v)", style="dim"))
+    return lines
+
+
+def _seen(incident: Incident, report: Report) -> str:
+    """Codes to explain, and the line of the first finding to look at."""
+    findings = [report.findings[index] for index in incident.findings]
+    names = list(dict.fromkeys(f"{f.code} {f.name}" for f in findings))
+    file = next((words.place(f.where).split(" · ")[0] for f in findings if f.where.file and f.where.line), "")
+    return " · ".join(filter(None, [", ".join(names[:4]) + (" …" if len(names) > 4 else ""), file]))
+
+
+def _finding(report: Report, index: int) -> Text:
+    finding = report.findings[index]
+    measures = "; ".join(words.quantity(m) for m in finding.evidence)
+    return Text(f"{finding.code} {words.shown(finding.message)} [{words.place(finding.where)}] {measures}")
+
+
+def _drawing(report: Report, incident: Incident, width: int, height: int) -> Group | None:
+    if incident.onset_step is None:
+        return None
+    names = _PLOTTED.get(incident.pattern, ("loss", "grad_norm"))
+    series = plot.choose(report.series, names, incident.run, incident.layer)
+    if series is None:
+        return None
+    drawn = plot.draw(series, incident.onset_step, incident.last_step, width=width, height=height)
+    if drawn is None:
+        return None
+    margin = " " * (len(drawn.labels[0]) + 1)
+    title = words.shown(f"{drawn.title}{f' of {series.layer}' if series.layer else ''}")
+    lines = [Text(f"{margin}{title}", style="dim")]
+    lines += [
+        Text.assemble((label, "dim"), " ", (row, "cyan")) for label, row in zip(drawn.labels, drawn.rows, strict=True)
+    ]
+    marks = Text(margin + drawn.marks)
+    marks.highlight_regex("▲", "bold yellow")
+    marks.highlight_regex("×", "bold red")
+    return Group(*lines, marks, Text(margin + drawn.axis, style="dim"))
