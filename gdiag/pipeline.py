@@ -38,6 +38,9 @@ def load(
         InputError: nothing there holds a log that can be read.
         UsageError: an unknown column or zone.
     """
+    unknown = sorted(set(columns or {}) - {"step", "rank", *STEP_METRICS})
+    if unknown:
+        raise UsageError(f"no column is called {unknown[0]!r}; columns are step, rank, {', '.join(STEP_METRICS)}")
     return ingesters.load([fspath(path) for path in paths], Options(columns=dict(columns or {}), tz=tz))
 
 
@@ -54,8 +57,8 @@ def between(records: Records, first: int | None, last: int | None) -> Records:
         inside &= pl.col("step") <= last
     steps = records.steps.filter(inside)
     if records.steps.height and not steps.height:
-        low, high = records.steps["step"].min(), records.steps["step"].max()
-        raise UsageError(f"no step lies between {first} and {last}; the log holds {low} to {high}")
+        held = records.steps["step"].drop_nulls().sort()
+        raise UsageError(f"no step lies between {first} and {last}; the log holds {held[0]} to {held[-1]}")
     events = records.events
     if "step" in events.columns:
         events = events.filter(pl.col("step").is_null() | inside)
@@ -84,8 +87,10 @@ def diagnose(
 
 def _plotted(view: RunView, incidents: Sequence[Incident]) -> list[Series]:
     """The run's series, exact around its incidents."""
-    own = [i for i in incidents if i.run == view.run.id and i.onset_step is not None]
-    windows = [(i.onset_step, i.last_step if i.last_step is not None else i.onset_step) for i in own]
+    own = [i for i in incidents if i.run == view.run.id]
+    windows = [
+        (i.onset_step, i.onset_step if i.last_step is None else i.last_step) for i in own if i.onset_step is not None
+    ]
     return plotted(view, windows, [i.layer for i in own if i.layer is not None])
 
 

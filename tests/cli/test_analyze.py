@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import gdiag, write_run
+
+
+def test_a_healthy_run_exits_0_with_a_json_report(tmp_path: Path) -> None:
+    write_run(tmp_path / "run.jsonl")
+    done = gdiag("analyze", "run.jsonl", "--format", "json", cwd=tmp_path)
+    report = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert report["schema_version"] == 1
+    assert report["sources"][0]["path"] == "run.jsonl"
+    assert report["sources"][0]["rows"] == 400
+    assert done.stderr == b""
+
+
+def test_a_report_is_the_same_byte_for_byte_on_every_run(tmp_path: Path) -> None:
+    write_run(tmp_path / "run.jsonl", nan_from=300)
+    first, second = (gdiag("analyze", "run.jsonl", "--format", "json", cwd=tmp_path) for _ in range(2))
+    assert first.stdout == second.stdout
+
+
+def test_output_goes_to_a_file_on_request(tmp_path: Path) -> None:
+    write_run(tmp_path / "run.jsonl")
+    done = gdiag("analyze", "run.jsonl", "--format", "json", "-o", "report.json", cwd=tmp_path)
+    assert done.stdout == b""
+    assert json.loads((tmp_path / "report.json").read_text())["schema_version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["absent.jsonl"], "absent.jsonl"),
+        (["run.jsonl", "--format", "yaml"], "json"),
+        (["run.jsonl", "--fail-on", "bad"], "never"),
+        (["run.jsonl", "--select", "GD9"], "GD9"),
+        (["run.jsonl", "--set", "GD102.z"], "--set GD102.z=8"),
+        (["run.jsonl", "--set", "z=8"], "GD102.z=8"),
+        (["run.jsonl", "--set", "GD999.z=8"], "GD999"),
+        (["run.jsonl", "--map", "losss=my/metric"], "losss"),
+        (["run.jsonl", "--map", "loss"], "loss=my/metric"),
+        (["run.jsonl", "--steps", "a:b"], "200:400"),
+        (["run.jsonl", "--steps", "9:1"], "after the last"),
+        (["run.jsonl", "--steps", "1000:"], "0 to 399"),
+        (["run.jsonl", "--config", "absent.toml"], "absent.toml"),
+        (["run.jsonl", "-o", "no/such/folder"], "no/such/folder"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence_and_exit_2(tmp_path: Path, arguments: list[str], says: str) -> None:
+    write_run(tmp_path / "run.jsonl")
+    done = gdiag("analyze", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    message = done.stderr.decode()
+    assert message.startswith("gdiag: ")
+    assert message.count("\n") == 1
+    assert says in message
+
+
+def test_an_empty_folder_is_not_healthy(tmp_path: Path) -> None:
+    assert gdiag("analyze", ".", cwd=tmp_path).returncode == 2
+
+
+def test_steps_outside_the_window_are_not_judged(tmp_path: Path) -> None:
+    write_run(tmp_path / "run.jsonl", nan_from=300)
+    done = gdiag("analyze", "run.jsonl", "--format", "json", "--steps", ":250", cwd=tmp_path)
+    report = json.loads(done.stdout)
+    assert report["runs"][0]["segments"] == [{"first_step": 0, "last_step": 250, "rows": 251}]
