@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import polars as pl
 
@@ -42,6 +42,33 @@ class Input:
         if self.file is None:
             return self.head
         return without_bom(self.file.read_bytes())
+
+    def sample(self) -> bytes:
+        """The head, and where the content is longer pieces from all through it and its end; cut anywhere."""
+        if len(self.head) < _PIECE and self.content is None:
+            return self.head
+        if self.content is not None:
+            size = len(self.content)
+            return self.head + b"".join(b"\n" + self.content[at : at + _PIECE] for at in _places(size, len(self.head)))
+        if self.file is None:
+            return self.head
+        pieces = [self.head]
+        with self.file.open("rb") as file:
+            for at in _places(self.file.stat().st_size, len(self.head)):
+                file.seek(at)
+                pieces.append(file.read(_PIECE))
+        return b"\n".join(pieces)
+
+
+_PIECE: Final = 1 << 14
+
+
+def _places(size: int, start: int) -> list[int]:
+    """Where to look in `size` bytes of which `start` are known: seven places, the last one the end."""
+    if size <= start:
+        return []
+    last = max(start, size - _PIECE)
+    return sorted({start + (last - start) * i // 6 for i in range(7)})
 
 
 def without_bom(content: bytes) -> bytes:

@@ -1,0 +1,232 @@
+"""What all console formats share: find the step lines, read their fields, add clocks, ranks, events and the exit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import polars as pl
+
+from gdiag.errors import InputError
+from gdiag.ingesters import columns, evidence, fields
+from gdiag.ingesters import text as console
+from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.model import Value
+
+Fix = Callable[[pl.DataFrame], pl.DataFrame]
+
+_DAMAGED: Final = r"^[\s:=#\[]*\d+\s*(?:$|[/|,:\]]|\S+[:=])"
+_TOTAL: Final = r"^[\s:=]*\d+\s*/\s*(\d+)"
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A console whose step lines are regular."""
+
+    format: str
+    sniff: re.Pattern[bytes]
+    """Matches a step line; searched in a sample of the file."""
+    marker: str
+    """The literal that introduces the step number."""
+    separator: str | None = None
+    """Literal between fields; None when labels tell them apart."""
+    shape: str = fields.SHAPE
+    """What stands behind the marker of a step line."""
+    needs: tuple[str, ...] = ()
+    """Further literals of every step line."""
+    rename: dict[str, str] = field(default_factory=dict)
+    """Label → name understood by `columns`, where the label alone does not say it."""
+    drop: tuple[str, ...] = ()
+    """Labels that would be misread."""
+    several_runs: bool = False
+    """A step number that falls back to the file's first one starts another run."""
+    evaluation: str = ""
+    """A word before the marker that makes the line one of evaluation: its loss is eval_loss."""
+    loss: str = "loss"
+    """Label of the loss in such a line."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Step lines of a console."""
+
+    table: pl.DataFrame
+    """`line`, `text`: the whole console."""
+    wide: pl.DataFrame
+    """`line`, `step`, then `rank` and `time` where lines bear them, then labels."""
+    rejects: pl.DataFrame
+    notes: tuple[str, ...] = ()
+    config: dict[str, Value] = field(default_factory=dict)
+    finished: bool = False
+
+
+def matches(given: Input, pattern: re.Pattern[bytes]) -> int:
+    """How often the pattern occurs in a sample of the file, escapes and carriage returns aside."""
+    return len(pattern.findall(console.clean(given.sample()).replace(b"\r", b"\n")))
+
+
+def sureness(count: int) -> float:
+    """How sure a format is that saw `count` of its step lines."""
+    return 0.0 if count == 0 else 0.75 if count == 1 else 0.95
+
+
+def recognise(given: Input, grammar: Grammar) -> float:
+    """How sure the grammar is of the file."""
+    return sureness(matches(given, grammar.sniff))
+
+
+def read(given: Input, options: Options, grammar: Grammar, fix: Fix | None = None) -> Reading:
+    """A whole console by its grammar.
+
+    Raises:
+        InputError: no step line has a readable value.
+    """
+    found = find(given, options, grammar)
+    if fix is not None:
+        found = replace(found, wide=fix(found.wide))
+    if grammar.several_runs:
+        found = replace(found, wide=split_runs(found.wide))
+    return finish(given, options, grammar.format, found, rename=grammar.rename, notes=grammar.notes)
+
+
+def find(given: Input, options: Options, grammar: Grammar) -> Found:
+    """Step lines of a console and their fields."""
+    data = given.data()
+    table = console.lines(data)
+    long = console.too_long(table)
+    steps = candidates(table, grammar.marker, grammar.needs)
+    got = fields.read(
+        steps.select("line", "text"), grammar.separator, ends=data.endswith((b"\n", b"\r")), shape=grammar.shape
+    )
+    wide = got.wide.drop([name for name in grammar.drop if name in got.wide.columns])
+    if grammar.evaluation:
+        wide = _evaluation(wide, steps, grammar)
+    wide = with_prefix(wide, steps, options)
+    left = got.left.filter(pl.col("text").str.contains(_DAMAGED)) if len(wide) else got.left.clear()
+    config, finished = _total(steps, wide)
+    return Found(
+        table, wide, pl.concat([long, damaged(left, grammar.marker)]).sort("line"), cut_note(got.cut), config, finished
+    )
+
+
+def candidates(table: pl.DataFrame, marker: str, needs: Sequence[str] = ()) -> pl.DataFrame:
+    """Lines with the marker: `line`, `prefix` (all before it), `text` (all behind it)."""
+    chosen = table.filter(
+        pl.all_horizontal(pl.col("text").str.contains(word, literal=True) for word in (marker, *needs))
+        & (pl.col("text").str.len_bytes() <= console.MAX_LINE)
+    )
+    return (
+        chosen.select("line", pl.col("text").str.splitn(marker, 2))
+        .unnest("text")
+        .rename({"field_0": "prefix", "field_1": "text"})
+    )
+
+
+def with_prefix(wide: pl.DataFrame, steps: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """`rank` and `time` from what stands before the step, where it says them; `step` as whole number."""
+    if not len(wide):
+        return wide
+    prefix = wide.select("line").join(
+        steps.select("line", "prefix").unique("line", keep="first"), on="line", how="left", maintain_order="left"
+    )["prefix"].fill_null("")  # fmt: skip
+    extra = [s for s in (console.ranks(prefix), console.clocks(prefix, options.tz)) if s.null_count() < len(s)]
+    taken = [s.name for s in extra if s.name in wide.columns]
+    wide = wide.rename({name: f"{name} of the step" if name == "time" else f"{name} #2" for name in taken})
+    return wide.with_columns(extra).with_columns(pl.col("step").cast(pl.Int64, strict=False))
+
+
+def _evaluation(wide: pl.DataFrame, steps: pl.DataFrame, grammar: Grammar) -> pl.DataFrame:
+    lines = steps.filter(pl.col("prefix").str.contains(grammar.evaluation, literal=True))["line"]
+    if not len(lines) or not len(wide) or grammar.loss not in wide.columns:
+        return wide
+    seen = pl.col("line").is_in(lines.to_list())
+    return wide.with_columns(
+        pl.when(seen).then(pl.col(grammar.loss)).alias("eval_loss"),
+        pl.when(~seen).then(pl.col(grammar.loss)).alias(grammar.loss),
+    )
+
+
+def damaged(left: pl.DataFrame, marker: str) -> pl.DataFrame:
+    """Rejects for lines that begin as step lines do and hold no readable value."""
+    return left.select(
+        "line",
+        pl.lit("damaged step line: no readable value behind the step").alias("reason"),
+        (pl.lit(marker) + pl.col("text"))
+        .map_elements(lambda t: console.redact(t, 200), return_dtype=pl.String)
+        .alias("text"),
+    )
+
+
+def cut_note(cut: Sequence[int]) -> tuple[str, ...]:
+    """The sentence about step lines that end early."""
+    if not cut:
+        return ()
+    shown = ", ".join(map(str, cut[:3])) + (", …" if len(cut) > 3 else "")
+    return (f"{len(cut)} step lines are cut short (line {shown}): their complete fields are used",)
+
+
+def _total(steps: pl.DataFrame, wide: pl.DataFrame) -> tuple[dict[str, Value], bool]:
+    """The announced last step (`12/500`) and whether it was reached."""
+    totals = (
+        steps["text"]
+        .tail(1)
+        .append(steps["text"].head(8))
+        .str.extract(_TOTAL)
+        .cast(pl.Int64, strict=False)
+        .drop_nulls()
+    )
+    if not len(totals) or not len(wide):
+        return {}, False
+    total = int(totals[0])
+    last = wide["step"].max()
+    return {"total_steps": total}, isinstance(last, int) and last >= total > 0
+
+
+def split_runs(wide: pl.DataFrame) -> pl.DataFrame:
+    """`run` numbers from 1 where the step falls back to the file's first one more than once; else unchanged."""
+    if not len(wide):
+        return wide
+    step = pl.col("step")
+    number = ((step < step.shift()) & (step <= step.first())).fill_null(False).cum_sum() + 1
+    runs = wide.select(number.cast(pl.String).alias("run"))["run"]
+    return wide if runs[-1] == "1" else wide.with_columns(runs)
+
+
+def finish(
+    given: Input,
+    options: Options,
+    kind: str,
+    found: Found,
+    *,
+    rename: dict[str, str] | None = None,
+    notes: Sequence[str] = (),
+) -> Reading:
+    """The reading of a console from its step rows.
+
+    Raises:
+        InputError: there are no step rows.
+    """
+    if not len(found.wide):
+        raise InputError(f"{given.path} is a console log ({kind}) without a readable step line")
+    asked = set(options.columns.values())
+    names = {old: new for old, new in (rename or {}).items() if old in found.wide.columns and old not in asked}
+    wide = found.wide.drop([new for new in names.values() if new in found.wide.columns and new not in names]).rename(
+        names
+    )
+    reading = columns.reading(
+        given.path,
+        kind,
+        wide,
+        options,
+        rejects=found.rejects if len(found.rejects) else None,
+        notes=(*notes, *found.notes),
+    )
+    said = evidence.scan(found.table, found.wide.select("line", "step"), options.tz, finished=found.finished)
+    original = {new: old for old, new in names.items()}
+    source = replace(reading.source, columns={c: original.get(o, o) for c, o in reading.source.columns.items()})
+    return replace(
+        reading, source=source, events=said.events, exit=said.exit, config={**found.config, **reading.config}
+    )

@@ -1,0 +1,243 @@
+"""What consoles say beside their step lines: checkpoints, restarts, how the job ended, tracebacks, out of memory.
+
+Sources of the wordings: Megatron-LM training/checkpointing.py and core/rerun_state_machine.py, transformers trainer.py,
+DeepSpeed runtime/engine.py and launcher/launch.py, torchtitan components/checkpoint.py, torch.distributed.elastic,
+ProcessGroupNCCL.cpp, slurmstepd.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import polars as pl
+
+from gdiag.ingesters import text as console
+from gdiag.model import Exit
+from gdiag.schema import TABLES
+
+_Kind = Literal["checkpoint", "restart", "exit", "oom", "nccl_timeout", "nccl_warning", "gpu_lost", "megatron_rerun"]
+_END: Final = Literal["clean", "abnormal", ""]
+
+_STEP_NAME: Final = r"(?:checkpoint-|iter_0*|global_?step_?0*|step[-_=]?0*|step |iteration[ :=]+|iter )"
+_NEEDLES: Final = (
+    "checkpoint", "ckpt", "saving model", "saved model", "saving state", "resum", "restor", "cancelled at", "signal", "sigterm",
+    "sigkill", "exit", "killed", "traceback (most recent", "out of memory", "outofmemory", "oom-kill", "oom_kill",
+    "watchdog caught", "nccl warn", "fallen off the bus", "unexpected result", "possible transient error",
+    "possible persistent error", "segmentation fault", "core dumped", "bus error", "training complete", "training finished",
+    "training is done", "finished training", "training done", "end of training", "error:", "device-side assert", "preempt",
+    "restarting worker", "exception:", "interrupt", "done training",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    kind: _Kind
+    pattern: re.Pattern[str]
+    end: Literal["clean", "abnormal", ""] = ""
+
+
+def _rule(kind: _Kind, pattern: str, end: Literal["clean", "abnormal", ""] = "") -> _Rule:
+    return _Rule(kind, re.compile(pattern, re.IGNORECASE), end)
+
+
+_RULES: Final = (
+    _rule("oom", r"cuda out of memory|OutOfMemoryError|oom[-_]kill|out of memory: killed process|HIP out of memory", "abnormal"),
+    _rule("gpu_lost", r"fallen off the bus|GPU is lost", "abnormal"),
+    _rule("nccl_timeout", r"watchdog caught collective operation timeout", "abnormal"),
+    _rule("nccl_warning", r"NCCL WARN "),
+    _rule(
+        "megatron_rerun",
+        r"unexpected result .*\bat iteration #?(?P<step>\d+)|possible (?:transient|persistent) error|rerun: unexpected result",
+    ),
+    _rule("exit", r"cancelled at \S+(?: due to (?P<why>[\w ]+?))? \*\*\*", "abnormal"),
+    _rule("exit", r"(?:received|got signal:?|sent) (?P<value>\d+) death signal|got signal: ?(?P<value2>\d+)", "abnormal"),
+    _rule("exit", r"\bexit ?code\s*:?\s*(?P<value>-?[1-9]\d*)\b", "abnormal"),
+    _rule("exit", r"exited with (?:exit )?code (?P<value>[1-9]\d*)|return code (?:is|=)? ?(?P<value2>-?[1-9]\d*)", "abnormal"),
+    _rule("exit", r"\bSIG(?:TERM|KILL|SEGV|ABRT|BUS)\b|segmentation fault|core dumped|^\s*killed\s*$|bus error", "abnormal"),
+    _rule("exit", r"keyboardinterrupt|preempted|due to preemption", "abnormal"),
+    _rule("exit", r"^process \d+ exits? successfully|\bexits successfully\b|exited with (?:exit )?code 0\b", "clean"),
+    _rule(
+        "exit",
+        r"\btraining (?:is )?(?:completed?|finished|done)\b|\b(?:finished|done) training\b|\bend of training\b|"
+        r"exiting program (?:at|after) iteration",
+        "clean",
+    ),
+    _rule(
+        "restart",
+        r"(?:successfully )?(?:load(?:ed|ing)|resum(?:ed|ing)|restor(?:ed|ing))\b.{0,300}?(?:checkpoint|ckpt|iteration|step)"
+        r"(?:.{0,300}?\b(?:iteration|step)\s*[:=#]?\s*(?P<step>\d+)|.{0,300}?" + _STEP_NAME + r"(?P<step2>\d+))?",
+    ),
+    _rule("restart", r"restarting workers?\b"),
+    _rule("checkpoint", r"(?:checkpoint|ckpt)s? (?:for|at) (?:step|iteration) (?P<step>\d+) (?:was )?saved"),
+    _rule(
+        "checkpoint",
+        r"\b(?:saved|saving|wrote|writing|save|stored?)\b.{0,60}?\b(?:checkpoint|ckpt|model|state)s?\b(?!\w)"
+        r"(?:.{0,400}?" + _STEP_NAME + r"\s*(?P<step>\d+)|\s+(?P<step2>\d+)\.\.\.)?",
+    ),
+    _rule("checkpoint", r"\bfinished saving\b.{0,40}\bcheckpoint"),
+)  # fmt: skip
+_ERROR_LINE: Final = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)\b(?::|$)")
+_FRAME: Final = re.compile(r"^(?:\s|During handling|The above exception|Traceback|\.\.\.|$)")
+_PER_KIND: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Events of a console and what they say about its end."""
+
+    events: pl.DataFrame | None
+    exit: Exit
+
+
+def scan(table: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, finished: bool = False) -> Evidence:
+    """Look through the lines that are no step lines.
+
+    Args:
+        table: `line`, `text` of the whole console.
+        steps: `line`, `step` of its step lines; an event without a step of its own takes the last one before it.
+        tz: zone of clocks printed without one.
+        finished: the step lines themselves reached the announced last step.
+    """
+    others = table.join(steps.select("line").unique(), on="line", how="anti", maintain_order="left")
+    hits = others.filter(pl.col("text").str.contains_any(list(_NEEDLES), ascii_case_insensitive=True))
+    rows: list[dict[str, object]] = []
+    seen: set[tuple[str, object, str]] = set()
+    counts: dict[str, int] = {}
+    ends: list[tuple[int, str]] = []
+    tails = _tracebacks(others, hits)
+    inside = 0
+    for line, raw in zip(hits["line"].to_list(), hits["text"].to_list(), strict=True):
+        if line < inside:
+            continue
+        prefix, message = console.peel(raw[:4000])
+        row, end = _judge(line, prefix, message, tails)
+        inside = max(inside, tails.get(line, (0, ""))[0])
+        if row is None:
+            continue
+        if end:
+            ends.append((line, end))
+        key = (str(row["kind"]), row["step"], re.sub(r"\d+", "#", str(row["text"]))[:120])
+        counts[key[0]] = counts.get(key[0], 0) + 1
+        if key in seen or counts[key[0]] > _PER_KIND:
+            continue
+        seen.add(key)
+        rows.append(row)
+    last = int(str(steps["line"].max())) if len(steps) else 0
+    return Evidence(_events(rows, steps, tz), _exit(ends, last, finished=finished))
+
+
+def _judge(
+    line: int, prefix: str, message: str, tails: dict[int, tuple[int, str]]
+) -> tuple[dict[str, object] | None, str]:
+    if line in tails:
+        text = tails[line][1]
+        kind = "oom" if _RULES[0].pattern.search(text) else "exit"
+        return _row(line, prefix, kind, text, None, None), "abnormal"
+    for rule in _RULES:
+        match = rule.pattern.search(message)
+        if match is None:
+            continue
+        if rule.kind in ("checkpoint", "restart") and re.search(
+            r"\b(?:not|no|without|skip\w*|unable|fail\w*|every|interval)\b", message[: match.end()], re.I
+        ):
+            return None, ""
+        got = {name: value for name, value in match.groupdict().items() if value is not None}
+        step = next((int(v) for n, v in got.items() if n.startswith("step") and len(v) < 16), None)
+        value = next((float(v) for n, v in got.items() if n.startswith("value") and len(v) < 10), None)
+        return _row(line, prefix, rule.kind, message, step, value), rule.end
+    if _ERROR_LINE.match(message):
+        return _row(line, prefix, "exit", message, None, None), "abnormal"
+    return None, ""
+
+
+def _row(line: int, prefix: str, kind: str, text: str, step: int | None, value: float | None) -> dict[str, object]:
+    return {
+        "line": line,
+        "prefix": prefix,
+        "kind": kind,
+        "step": step,
+        "value": value,
+        "text": console.redact(text.strip()),
+    }
+
+
+def _tracebacks(others: pl.DataFrame, hits: pl.DataFrame) -> dict[int, tuple[int, str]]:
+    """First line of each traceback → the line behind it and the error it ends with."""
+    starts = (
+        hits.filter(pl.col("text").str.contains("Traceback (most recent", literal=True))["line"].head(200).to_list()
+    )
+    found: dict[int, tuple[int, str]] = {}
+    if not starts:
+        return found
+    numbers = others["line"]
+    for start in starts:
+        at = int(numbers.search_sorted(start, side="right"))
+        for line, raw in others.slice(at, 400).iter_rows():
+            message = console.peel(raw)[1]
+            if not _FRAME.match(message):
+                found[start] = (line + 1, message)
+                break
+    return found
+
+
+def _events(rows: list[dict[str, object]], steps: pl.DataFrame, tz: str | None) -> pl.DataFrame | None:
+    if not rows:
+        return None
+    frame = pl.DataFrame(
+        rows,
+        schema={
+            "line": pl.Int64,
+            "prefix": pl.String,
+            "kind": pl.String,
+            "step": pl.Int64,
+            "value": pl.Float64,
+            "text": pl.String,
+        },
+    )
+    frame = frame.with_columns(console.clocks(frame["prefix"], tz), console.ranks(frame["prefix"]))
+    if len(steps):
+        known = steps.select("line", pl.col("step").cast(pl.Int64).alias("near")).drop_nulls().sort("line")
+        frame = frame.join_asof(known, on="line", strategy="backward").with_columns(
+            pl.coalesce("step", "near").alias("step")
+        )
+    types = TABLES["events"]
+    return frame.select(pl.col(c).cast(types[c]) for c in ("line", "time", "step", "rank", "kind", "value", "text"))
+
+
+def _exit(ends: list[tuple[int, str]], last_step_line: int, *, finished: bool) -> Exit:
+    """Only what stands behind the last step line speaks of the run's end."""
+    after = [end for line, end in ends if line >= last_step_line]
+    if "abnormal" in after and not (finished and after[0] == "clean"):
+        return "abnormal"
+    if "clean" in after or finished:
+        return "clean"
+    return "unknown"
+
+
+_FOLDER: Final = re.compile(
+    r"^(?:checkpoint|ckpt|iter|global_?step|step|epoch=\d+-step)[-_=]?0*(\d+)(?:-unsharded)?$", re.I
+)
+
+
+def checkpoint_folders(folder: Path) -> pl.DataFrame | None:
+    """Checkpoints that lie beside the logs (checkpoint-500, iter_0000500, global_step500, step500) as `events`.
+
+    `time` is the folder's modification time; `text` its name.
+    """
+    found: list[tuple[int, float, str]] = []
+    try:
+        for entry in folder.iterdir():
+            match = _FOLDER.match(entry.name)
+            if match and len(match[1]) < 16 and entry.is_dir():
+                found.append((int(match[1]), entry.stat().st_mtime, entry.name))
+    except OSError:
+        return None
+    if not found:
+        return None
+    found.sort()
+    return pl.DataFrame(found, schema={"step": pl.Int64, "time": pl.Float64, "text": pl.String}, orient="row").select(
+        pl.lit(None, pl.Int64).alias("line"), "time", "step", pl.lit("checkpoint").alias("kind"), "text"
+    )

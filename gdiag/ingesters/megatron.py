@@ -1,0 +1,130 @@
+"""Consoles of the Megatron family: Megatron-LM, Megatron-DeepSpeed, GPT-NeoX, Megatron-Bridge.
+
+`iteration 100/ 500 | consumed samples: … | elapsed time per iteration (ms): … | lm loss: 2.1E+00 | … |`; times in ms or s by
+their label; argonne's `iteration= 100/ 500 | lm loss=2.1 | …`. Quirks that the reader undoes:
+
+- `lm loss` is left out when its mean is NaN or not positive (training.py prints it `if avg > 0.0`): a line that lacks it
+  beside lines that have it means a non-finite loss, unless every step since the last line was skipped.
+- `grad norm` keeps its old value on such lines: it is then not logged.
+- launchers cut a line and go on in the next one behind a repeated prefix; two lines may be glued.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters import console
+from gdiag.ingesters import text as plain
+from gdiag.ingesters.console import Grammar
+from gdiag.ingesters.reading import Input, Options, Reading
+
+FORMAT: Final = "megatron"
+_START: Final = r"iteration[=:]?\s*\d+\s*/\s*\d+\s*\|"
+_GRAMMAR: Final = Grammar(
+    format=FORMAT,
+    sniff=re.compile(rb"iteration[=:]?\s*\d+\s*/\s*\d+\s*\|[^\n]*\|"),
+    marker="iteration",
+    shape=r"[=:]?\s*\d+\s*/\s*\d+\s*\|",
+    separator=" | ",
+    needs=("|",),
+    rename={"lm loss": "loss", "lm_loss": "loss", "grad norm": "grad_norm", "samples/sec": "samples per second"},
+    drop=("throughput per GPU (TFLOP/s/GPU)",),
+)
+_LOSSES: Final = ("lm loss", "lm_loss", "loss", "sop loss", "mlm loss")
+_NORMS: Final = ("grad norm", "grad_norm")
+_SKIPPED: Final = ("number of skipped iterations", "number_of_skipped_iterations")
+_NANS: Final = ("number of nan iterations", "number_of_nan_iterations")
+_EVAL: Final = re.compile(
+    r"validation loss at (?:iteration (?P<step>\d+)|(?P<end>the end of training)).*?(?:lm[ _])?loss value:\s*(?P<loss>\S+)",
+    re.I,
+)
+
+
+def recognise(given: Input) -> float:
+    """By step lines: an iteration of a total, then fields between bars."""
+    return console.recognise(given, _GRAMMAR)
+
+
+def read(given: Input, options: Options) -> Reading:
+    """A Megatron console, with validation losses as rows of their own."""
+    whole = _mended(given)
+    found = console.find(whole, options, _GRAMMAR)
+    wide = _absent_loss(found.wide)
+    found = replace(found, wide=_with_validation(wide, found.table))
+    return console.finish(whole, options, FORMAT, found, rename=_GRAMMAR.rename)
+
+
+def _mended(given: Input) -> Input:
+    """Glued step lines apart, cut ones together; the number of lines before a mended one stays as it was.
+
+    Only files that need it are rewritten: two starts in one line, or a line with a bar and neither a start nor an end.
+    """
+    data = given.data()
+    glued = re.search(rb"\|[^\n]*\biteration[=:]?\s*\d+\s*/\s*\d+\s*\|", data)
+    cut = re.search(rb"iteration[=:]?\s*\d+\s*/\s*\d+\s*\|[^\n]*[^|\s][ \t]*\r?\n(?=[^\n]*\|)", data)
+    if not cut and not glued:
+        return given
+    lines = plain.clean(data).decode("utf-8", errors="replace").split("\n")
+    start = re.compile(_START)
+    for index, line in enumerate(lines):
+        begins = list(start.finditer(line))
+        if len(begins) > 1:
+            lines[index] = "\r".join(
+                line[0 if n == 0 else m.start() : begins[n + 1].start() if n + 1 < len(begins) else None]
+                for n, m in enumerate(begins)
+            )
+        if begins and not line.rstrip().endswith("|") and index + 1 < len(lines):
+            rest = plain.peel(lines[index + 1])[1]
+            joined = line + rest
+            if not start.search(rest) and rest.rstrip().endswith("|") and ": " in rest and len(joined) < 4000:
+                lines[index], lines[index + 1] = joined, ""
+    return replace(given, content="\n".join(lines).encode())
+
+
+def _first(wide: pl.DataFrame, names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in wide.columns), None)
+
+
+def _absent_loss(wide: pl.DataFrame) -> pl.DataFrame:
+    """Lines without `lm loss` as NaN or as skipped; repeated grad norms on them as not logged."""
+    loss, norm = _first(wide, _LOSSES), _first(wide, _NORMS)
+    skipped, nans = _first(wide, _SKIPPED), _first(wide, _NANS)
+    if loss is None or wide[loss].null_count() == 0 or (skipped is None and nans is None):
+        return wide
+    whole = pl.col(
+        skipped or nans or ""
+    ).is_not_null()  # the counters stand behind the loss: the line is not cut before it
+    interval = (pl.col("step") - pl.col("step").shift()).clip(1, None).fill_null(1)
+    all_skipped = (pl.col(skipped) >= interval) if skipped else pl.lit(False)
+    nan_seen = (pl.col(nans) > 0) if nans else pl.lit(False)
+    absent = pl.col(loss).is_null() & whole
+    wide = wide.with_columns(
+        pl.when(absent & (~all_skipped | nan_seen)).then(float("nan")).otherwise(pl.col(loss)).alias(loss)
+    )
+    if norm is None:
+        return wide
+    stale = (pl.col(loss).is_nan() | absent).fill_null(True) & (pl.col(norm) == pl.col(norm).shift())
+    return wide.with_columns(pl.when(stale).then(None).otherwise(pl.col(norm)).alias(norm))
+
+
+def _with_validation(wide: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    lines = table.filter(pl.col("text").str.contains("validation loss at", literal=True))
+    rows: list[dict[str, float]] = []
+    last = int(str(wide["step"].max())) if len(wide) else 0
+    for line, text in lines.iter_rows():
+        match = _EVAL.search(text)
+        if match is None:
+            continue
+        number = re.match(plain.NUMBER, match["loss"])
+        if number:
+            rows.append(
+                {"line": line, "step": int(match["step"]) if match["step"] else last, "eval_loss": float(number[0])}
+            )
+    if not rows:
+        return wide
+    extra = pl.DataFrame(rows, schema={"line": pl.Int64, "step": pl.Int64, "eval_loss": pl.Float64})
+    return pl.concat([wide, extra], how="diagonal").sort("line", maintain_order=True)
