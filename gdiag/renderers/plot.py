@@ -12,6 +12,8 @@ from gdiag.renderers.words import number
 
 _LOG_FROM: Final = 30.0
 """Ratio of the largest to the smallest value above which a logarithmic axis shows more."""
+_NEAREST: Final = 80
+"""Points shown at least, where there are so many."""
 _DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of the braille pattern, by row from the top and column (Unicode block U+2800)."""
 
@@ -31,10 +33,10 @@ class Plot:
 
 
 def window(series: Series, onset: float, last: float | None) -> tuple[float, float]:
-    """What to show around an incident: its length before and after it, and 40 points at least."""
+    """What to show around an incident: its own length before and after it, and the nearest points at least."""
     end = onset if last is None else max(last, onset)
-    near = sorted(series.x, key=lambda x: abs(x - onset))[:80]
-    pad = max(end - onset, (max(near) - min(near)) / 2 if near else 0.0)
+    near = sorted(abs(x - onset) for x in series.x)[:_NEAREST]
+    pad = max(end - onset, near[-1] if near else 0.0)
     return onset - pad, end + pad
 
 

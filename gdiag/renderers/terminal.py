@@ -51,7 +51,7 @@ def render(report: Report, screen: Screen = Screen()) -> str:
         no_color=not screen.color, markup=False, emoji=False, highlight=False, legacy_windows=False, safe_box=True,
     )  # fmt: skip
     for part in _quiet(report) if screen.quiet else _parts(report, screen):
-        console.print(part)
+        console.print(part, soft_wrap=screen.quiet)
     lines = out.getvalue().split("\n")
     return "\n".join(line.rstrip() for line in lines)
 

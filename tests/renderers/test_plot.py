@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gdiag.model import Series
+from gdiag.renderers.plot import choose, draw, window
+
+
+def series(values: list[float], name: str = "loss", layer: str | None = None) -> Series:
+    x = tuple(float(i) for i in range(len(values)))
+    return Series(name, "nat", "run", x, tuple(values), tuple(values), layer=layer)
+
+
+def test_a_spike_stands_out_and_its_onset_is_marked() -> None:
+    plot = draw(series([1.0] * 30 + [5.0] + [1.0] * 29), 30, 30, width=64, height=4)
+    assert plot is not None
+    assert sum(c != "\u2800" for c in plot.rows[0]) == 1
+    assert plot.labels == ("5", " ", " ", "1")
+    assert plot.marks.strip() == "▲"
+    assert plot.rows[0].index(next(c for c in plot.rows[0] if c != "\u2800")) == plot.marks.index("▲")
+    assert plot.axis.split() == ["0", "30", "59"]
+
+
+def test_values_that_are_not_finite_are_marked() -> None:
+    plot = draw(series([1.0, 1.1] * 20 + [math.nan] * 10), 10, None, width=60, height=3)
+    assert plot is not None
+    assert plot.marks.endswith("×")
+    assert "▲" in plot.marks
+
+
+def test_a_wide_range_gets_a_logarithmic_axis_and_says_so() -> None:
+    plot = draw(series([1.0] * 30 + [1e4] * 30), 30, None, width=60, height=4)
+    assert plot is not None
+    assert plot.title == "loss [nat], logarithmic"
+
+
+def test_nothing_finite_draws_nothing() -> None:
+    assert draw(series([math.nan] * 5), 2, None, width=60, height=3) is None
+    assert draw(series([]), 2, None, width=60, height=3) is None
+
+
+def test_a_long_incident_is_shown_with_as_much_before_and_after() -> None:
+    assert window(series([1.0] * 5000), 1000, 2000) == (0.0, 3000.0)
+
+
+def test_the_layer_of_the_incident_goes_before_the_whole_network() -> None:
+    both = [series([1.0], "grad_norm"), series([1.0], "grad_norm", "fc")]
+    assert choose(both, ("grad_norm",), "run", "fc") is both[1]
+    assert choose(both, ("grad_norm",), "run", "other") is both[0]
+    assert choose(both, ("lr",), "run", None) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=60),
+    st.integers(-5, 70),
+    st.integers(9, 80),
+    st.integers(2, 8),
+)
+def test_any_series_is_drawn_inside_its_frame(values: list[float], onset: int, width: int, height: int) -> None:
+    plot = draw(series(values), onset, onset + 3, width=width, height=height)
+    if plot is not None:
+        assert len(plot.rows) == len(plot.labels) == height
+        assert len({len(row) for row in plot.rows}) == 1
+        assert len(plot.marks) <= len(plot.rows[0])
+
+
+def test_the_frame_is_as_wide_as_asked() -> None:
+    plot = draw(series([1.0, 2.0] * 20), 10, None, width=40, height=3)
+    assert plot is not None
+    assert {len(label) + 1 + len(row) for label, row in zip(plot.labels, plot.rows, strict=True)} == {40}
+    with pytest.raises(AttributeError):
+        plot.title = ""  # type: ignore[misc]

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+
+from gdiag.model import Cause, Incident, Report, Severity, Skip
+from gdiag.renderers.terminal import Screen, render
+from tests.renderers.reports import SPIKE
+
+HOSTILE = "\x1b]0;owned\x07[bold red]{x}[/] \u202e\n" + "very/long/" * 30
+
+
+def test_the_first_screen_names_the_worst_incident_with_cause_evidence_and_action() -> None:
+    first = "\n".join(render(SPIKE).split("\n")[:24])
+    for wanted in (
+        "CRITICAL  Loss is NaN from step 900 on", "step 900–1199", "2023-11-14 22:13:20 UTC", "2.7 GPU-hours", "unknown",
+        "low (0.50)", "? per-layer gradient norms", "1. roll back to a checkpoint before step 900", "GD101", "logs/run.jsonl:901",
+    ):  # fmt: skip
+        assert wanted in first
+
+
+def test_further_incidents_are_shorter_but_keep_place_cause_and_action() -> None:
+    text = render(SPIKE)
+    for wanted in (
+        "WARNING  Single loss spike at step 267",
+        "blocks.0.fc",
+        "samples 4272–4287",
+        "bad_batch  high (0.81)",
+    ):
+        assert wanted in text
+    assert "inspect the batch" not in text
+    assert "inspect the batch" in render(SPIKE, Screen(verbose=True))
+
+
+def test_every_figure_of_the_evidence_has_its_unit_and_limit_on_request() -> None:
+    assert "peak excess 3.1 nat (limit 0.2)" in " ".join(render(SPIKE, Screen(verbose=True)).split())
+
+
+def test_what_was_not_checked_is_said_beside_what_was() -> None:
+    text = render(SPIKE)
+    for wanted in (
+        "checked",
+        "GD101 GD102",
+        "not checked",
+        "no steps.rank: GD401",
+        "note: loss averaged over 4 steps",
+        "2 rejected",
+        "loss ← train/loss",
+    ):
+        assert wanted in text
+
+
+def test_quiet_is_one_line_per_incident() -> None:
+    assert render(SPIKE, Screen(quiet=True)).splitlines() == [
+        " CRITICAL  Loss is NaN from step 900 on (step 900–1199 · 2023-11-14 22:13:20 UTC, for 5 min 00 s)",
+        " WARNING  Single loss spike at step 267 (step 267–271)",
+    ]
+    assert render(Report(), Screen(quiet=True)) == ""
+
+
+def test_silence_says_what_it_rests_on() -> None:
+    healthy = Report(checked=("GD101",), skipped=(Skip("GD401", "no steps.rank"),))
+    text = " ".join(render(healthy).split())
+    assert "Nothing found by 1 check. 1 other could not run" in text
+    assert "unknown, not absent" in text
+    assert "not a clean bill of health" in " ".join(render(Report()).split())
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("verbose", [False, True])
+def test_no_line_is_wider_than_the_screen(width: int, verbose: bool) -> None:
+    wild = replace(
+        SPIKE, incidents=tuple(replace(i, title=HOSTILE, layer=HOSTILE, actions=(HOSTILE,)) for i in SPIKE.incidents)
+    )
+    for report in (SPIKE, wild):
+        for line in render(report, Screen(width, verbose=verbose)).split("\n"):
+            assert cell_len(line) <= width
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_nothing_from_the_input_steers_the_terminal(color: bool) -> None:
+    wild = replace(
+        SPIKE,
+        sources=tuple(replace(s, path=HOSTILE, format=HOSTILE, notes=(HOSTILE,), columns={"loss": HOSTILE}) for s in SPIKE.sources),
+        runs=tuple(replace(r, id=HOSTILE, name=HOSTILE) for r in SPIKE.runs) * 2,
+        findings=tuple(replace(f, message=HOSTILE, where=replace(f.where, file=HOSTILE, layer=HOSTILE, host=HOSTILE)) for f in SPIKE.findings),
+        incidents=tuple(replace(i, title=HOSTILE, run=HOSTILE, layer=HOSTILE, host=HOSTILE, actions=(HOSTILE,), causes=(Cause(HOSTILE, 0.5, "low", (HOSTILE,), (HOSTILE,), (HOSTILE,)),)) for i in SPIKE.incidents),
+        tables=tuple(replace(t, title=HOSTILE, rows=((HOSTILE, 1.0),)) for t in SPIKE.tables),
+        skipped=(Skip("GD401", HOSTILE),),
+        advice=(HOSTILE,),
+    )  # fmt: skip
+    text = render(wild, Screen(color=color, verbose=True))
+    assert "\x1b]" not in text
+    assert "\x07" not in text
+    assert "\u202e" not in text
+    assert "[bold red]" in text.replace("\n", "")
+    if not color:
+        assert "\x1b" not in text
+
+
+def test_many_incidents_are_cut_with_their_number() -> None:
+    many = Report(incidents=tuple(Incident(f"t{k}", "plateau", Severity.INFO, "run") for k in range(30)))
+    assert "and 21 further incidents of no greater severity (-v shows them)" in render(many)
+    assert "t29" in render(many, Screen(verbose=True))
