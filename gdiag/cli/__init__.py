@@ -7,6 +7,9 @@ import sys
 import typer
 
 from gdiag.cli.analyze import analyze
+from gdiag.cli.convert import convert
+from gdiag.cli.doctor import doctor
+from gdiag.cli.explain import explain, listing
 from gdiag.errors import GdiagError
 from gdiag.version import VERSION
 
@@ -36,6 +39,10 @@ def gdiag(
 
 
 app.command()(analyze)
+app.command()(doctor)
+app.command()(explain)
+app.command("list")(listing)
+app.command()(convert)
 
 
 def main() -> None:

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gdiag.cli import options
-from gdiag.cli.output import screen, write
+from gdiag.cli.output import write, written
 from gdiag.errors import UsageError
 
 if TYPE_CHECKING:
     from gdiag.model import Report
 
-FORMATS = ("text", "json")
-
 
 def analyze(
     paths: options.Paths,
-    form: Annotated[str, typer.Option("--format", metavar="|".join(FORMATS), help="Form of the report.")] = "text",
+    form: options.Form = "text",
     output: options.Output = None,
     fail_on: Annotated[
         str | None,
@@ -43,8 +41,7 @@ def analyze(
 
     Exit code 0: nothing at or above --fail-on; 1: something is; 2: the input or the call cannot be used.
     """
-    if form not in FORMATS:
-        raise UsageError(f"--format {form}: allowed are {', '.join(FORMATS)}")
+    options.check_form(form)
     from gdiag.analyzers import ANALYZERS
     from gdiag.analyzers.selection import checked, choose
     from gdiag.config import FAIL_ON
@@ -57,22 +54,8 @@ def analyze(
     chosen = choose(ANALYZERS, select or said.select, ignore or said.ignore)
     limits = checked(ANALYZERS, options.thresholds(said, settings))
     report = diagnose(options.records(paths, said, columns, tz, steps), limits, chosen)
-    write(
-        _rendered(report, form, to_file=output is not None, with_series=with_series, quiet=quiet, verbose=verbose),
-        output,
-    )
+    write(written(report, form, output, with_series=with_series, quiet=quiet, verbose=verbose), output)
     raise typer.Exit(_exit_code(report, limit))
-
-
-def _rendered(report: Report, form: str, *, to_file: bool, with_series: bool, quiet: bool, verbose: bool) -> str:
-    if form == "json":
-        from gdiag.renderers import json_v1
-
-        return json_v1.render(report, with_series=with_series)
-    from gdiag.renderers import terminal
-
-    width, color = screen(to_file=to_file)
-    return terminal.render(report, terminal.Screen(width, color, verbose=verbose, quiet=quiet))
 
 
 def _exit_code(report: Report, limit: str) -> int:

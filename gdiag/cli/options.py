@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -23,6 +23,19 @@ Settings = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Instead of gdiag.toml or pyproject.toml here.")
 ]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here, not to the screen.")]
+
+FORMATS: Final = ("text", "json")
+Form = Annotated[str, typer.Option("--format", metavar="|".join(FORMATS), help="Form of the report.")]
+
+
+def check_form(form: str) -> None:
+    """Refuse a form that no renderer writes, before anything is read.
+
+    Raises:
+        UsageError: `form` is none of FORMATS.
+    """
+    if form not in FORMATS:
+        raise UsageError(f"--format {form}: allowed are {', '.join(FORMATS)}")
 
 
 def configuration(path: Path | None) -> Config:

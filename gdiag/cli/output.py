@@ -6,8 +6,12 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gdiag.errors import UsageError
+
+if TYPE_CHECKING:
+    from gdiag.model import Report
 
 
 def write(text: str, path: Path | None) -> None:
@@ -31,7 +35,22 @@ def write(text: str, path: Path | None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def screen(*, to_file: bool) -> tuple[int, bool]:
+def written(
+    report: Report, form: str, path: Path | None, *, with_series: bool = False, quiet: bool = False,
+    verbose: bool = False, judged: bool = True,
+) -> str:  # fmt: skip
+    """The report in `form`; text as wide and as colourful as the place it goes to."""
+    if form == "json":
+        from gdiag.renderers import json_v1
+
+        return json_v1.render(report, with_series=with_series)
+    from gdiag.renderers import terminal
+
+    width, color = _screen(to_file=path is not None)
+    return terminal.render(report, terminal.Screen(width, color, verbose=verbose, quiet=quiet, judged=judged))
+
+
+def _screen(*, to_file: bool) -> tuple[int, bool]:
     """Columns of the place that text goes to, and whether it shows colour: a terminal, unless NO_COLOR is set."""
     terminal = sys.stdout.isatty() and not to_file
     width = 80 if to_file else shutil.get_terminal_size((80, 24)).columns

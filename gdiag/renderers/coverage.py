@@ -16,16 +16,15 @@ _FEW = 6
 """Files, columns and notes listed without -v."""
 
 
-def heading(report: Report) -> Text:
-    """One line: what was read and how much was found."""
+def heading(report: Report, *, judged: bool = True) -> Text:
+    """One line: what was read and, where it was judged, how much was found."""
     tally = [
         f"{sum(i.severity is s for i in report.incidents)} {s.label}"
         for s in sorted(Severity, reverse=True)
         if any(i.severity is s for i in report.incidents)
     ]
-    return Text.assemble(
-        (f"gdiag {VERSION}", "bold"), f" · {_read(report)} · ", (", ".join(tally) or "nothing found", "bold")
-    )
+    line = Text.assemble((f"gdiag {VERSION}", "bold"), f" · {_read(report)}")
+    return line.append(f" · {', '.join(tally) or 'nothing found'}", "bold") if judged else line
 
 
 def _read(report: Report) -> str:
@@ -54,16 +53,32 @@ def nothing_found(report: Report) -> Text:
 
 
 def sections(report: Report, *, verbose: bool) -> list[RenderableType]:
-    """Tables, the log itself, checks made and not made, advice."""
-    parts: list[RenderableType] = []
-    for table in report.tables:
-        parts += ["", Text(shown(table.title), style="bold"), grid_of(table)]
+    """The log itself, checks made and not made, advice."""
     grid = Grid.grid(padding=(0, 1))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(ratio=1)
     for label, line in _lines(report, verbose=verbose):
         grid.add_row(f" {label}", line)
-    return [*parts, "", grid]
+    return ["", grid]
+
+
+def tables(report: Report) -> list[RenderableType]:
+    """The report's tables, each under its title."""
+    parts: list[RenderableType] = []
+    for table in report.tables:
+        parts += ["", Text(shown(table.title), style="bold")]
+        parts += [grid_of(table)] if table.rows else []
+    return parts
+
+
+def notes(report: Report) -> list[RenderableType]:
+    """What limits the reading, file by file."""
+    lines = [
+        Text(f"note: {shown(note if note.startswith(s.path) else f'{s.path}: {note}')}", style="yellow")
+        for s in report.sources
+        for note in s.notes
+    ]
+    return ["", *lines] if lines else []
 
 
 def grid_of(table: Table) -> Grid:

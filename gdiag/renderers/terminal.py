@@ -41,6 +41,8 @@ class Screen:
     color: bool = False
     verbose: bool = False
     quiet: bool = False
+    judged: bool = True
+    """False for reports that are tables and no diagnosis."""
 
 
 def render(report: Report, screen: Screen = Screen()) -> str:
@@ -64,6 +66,8 @@ def _quiet(report: Report) -> list[RenderableType]:
 
 
 def _parts(report: Report, screen: Screen) -> list[RenderableType]:
+    if not screen.judged:
+        return [coverage.heading(report, judged=False), *coverage.tables(report), *coverage.notes(report)]
     parts: list[RenderableType] = [coverage.heading(report)]
     if report.incidents:
         parts += ["", _first(report, screen)]
@@ -80,6 +84,7 @@ def _parts(report: Report, screen: Screen) -> list[RenderableType]:
             ]
     else:
         parts += ["", coverage.nothing_found(report)]
+    parts += coverage.tables(report)
     parts += coverage.sections(report, verbose=screen.verbose)
     return parts
 
