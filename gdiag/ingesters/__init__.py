@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from gdiag.errors import InputError
-from gdiag.ingesters import csv, jsonl, llmc, maxtext, megatron, modded_nanogpt, step_bars, torchtitan, verl
+from gdiag.ingesters import csv, jsonl, llmc, maxtext, megatron, modded_nanogpt, nccl_tests, step_bars, torchtitan, verl
 from gdiag.ingesters.assemble import assemble
 from gdiag.ingesters.files import gather
 from gdiag.ingesters.reading import Ingester, Input, Options, Reading
@@ -17,6 +17,7 @@ from gdiag.schema import Records
 INGESTERS: Final[tuple[Ingester, ...]] = (
     jsonl, csv,
     megatron, torchtitan, modded_nanogpt, llmc, step_bars, maxtext, verl,
+    nccl_tests,
 )  # fmt: skip
 """Every format; the surest wins, the earlier one on a tie."""
 

@@ -1,0 +1,149 @@
+"""Every version's table is read whole; damage costs only what it hit."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gdiag.ingesters import nccl_tests
+from gdiag.ingesters.reading import Input, Options, Reading
+from tests.ingesters.nccl_formats import Bench, Version, document, text
+
+SMALL = Bench(sizes=(1 << 20, 1 << 24, 1 << 28))
+
+
+def read(content: str) -> Reading:
+    data = content.encode()
+    given_input = Input("bench.txt", data[:65536], content=data)
+    assert nccl_tests.recognise(given_input) > 0.5
+    return nccl_tests.read(given_input, Options())
+
+
+def rows(reading: Reading) -> pl.DataFrame:
+    assert reading.collectives is not None
+    return reading.collectives
+
+
+UNIFIED = product(
+    ("2.0", "2.13", "2.17", "2.19", "rccl"), ("all_reduce", "all_gather", "broadcast", "reduce", "alltoall")
+)
+
+
+@pytest.mark.parametrize(("version", "collective"), [("1.0", "all_reduce"), *UNIFIED])
+def test_reads_every_version_and_collective(version: Version, collective: str) -> None:
+    bench = Bench(collective)
+    table = rows(read(text(bench, version)))
+    assert table.height == 2 * len(bench.sizes)
+    largest = table.filter((pl.col("size") == bench.sizes[-1]) & ~pl.col("in_place"))
+    time, _, busbw = bench.cells(bench.sizes[-1])
+    assert largest["busbw"][0] == pytest.approx(busbw, abs=0.01)
+    assert largest["time"][0] == pytest.approx(time, rel=0.01)
+
+
+def test_devices_and_facts() -> None:
+    reading = read(text(Bench(ranks=16, hosts=2), prefix="[1,0]<stdout>:"))
+    assert reading.devices is not None
+    assert reading.facts is not None
+    assert reading.devices["host"].unique().sort().to_list() == ["node-0", "node-1"]
+    assert reading.devices["gpu"].max() == 7
+    said = dict(zip(reading.facts["key"], reading.facts["value"], strict=True))
+    assert said["nccl_tests"] == "2.19.6"
+    assert said["collective"] == "all_reduce"
+    assert reading.exit == "clean"
+
+
+@pytest.mark.parametrize(
+    "prefix", ["", "0: ", "[1,0]<stdout>:", "[0] ", "2026-03-01T10:00:00Z ", "pod/nccl-0 ", "host-1: "]
+)
+def test_launcher_prefixes(prefix: str) -> None:
+    assert rows(read(text(SMALL, prefix=prefix))).height == 6
+
+
+def test_time_stamps_and_per_iteration_columns() -> None:
+    table = rows(read(text(SMALL, stamps=True, per_iteration=True)))
+    assert table.height == 6
+    assert table["t_cv"].unique().to_list() == [1.5]
+    assert table["t_max"][0] == pytest.approx(table["time"][0] * 1.05, rel=0.02)
+
+
+def test_cycles_without_header() -> None:
+    table = rows(read(text(SMALL, cycles=3)))
+    assert table["cycle"].unique().sort().to_list() == [0, 1, 2]
+    assert table["section"].unique().to_list() == [0]
+
+
+def test_several_runs_are_sections() -> None:
+    table = rows(read(text(SMALL) + text(Bench("all_gather", sizes=(1 << 20,)))))
+    assert table.group_by("section").agg(pl.col("collective").first()).sort("section")["collective"].to_list() == [
+        "all_reduce",
+        "all_gather",
+    ]
+
+
+@pytest.mark.parametrize("version", ["2.19", "rccl"])
+def test_in_place_only(version: Version) -> None:
+    table = rows(read(text(SMALL, version, in_place_only=True)))
+    assert table["in_place"].unique().to_list() == [True]
+    assert table.height == 3
+
+
+def test_not_validated_is_null_not_zero() -> None:
+    assert rows(read(text(SMALL, validation=False)))["wrong"].null_count() == 6
+
+
+def test_wrong_results_are_counted() -> None:
+    assert rows(read(text(Bench(sizes=(1 << 20,), wrong=131072))))["wrong"].to_list() == [131072, 131072]
+
+
+def test_row_split_by_log_lines() -> None:
+    info = "node-0:1:2 [0] NCCL INFO AllReduce: opCount 0 count 2097152 datatype 7\n"
+    split = (
+        "# nThread 1 nGpus 2\n#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+        f"     8388608       2097152     float     sum      -1{info}{info}"
+        f"    83.33  100.66  100.66      0{info}{info}    80.98  103.59  103.59      0\n"
+    )
+    table = rows(read(split))
+    assert table["busbw"].to_list() == [100.66, 103.59]
+    assert table["in_place"].to_list() == [False, True]
+
+
+def test_failure_without_rows_is_abnormal() -> None:
+    reading = read(
+        "# nThread 1 nGpus 1 minBytes 8 maxBytes 16\nhost3: Test NCCL failure common.cu:1125 'unhandled system error'\n"
+    )
+    assert reading.exit == "abnormal"
+    assert reading.source.rows == 0
+    assert "unhandled system error" in reading.source.notes[0]
+
+
+def test_document_and_its_environment() -> None:
+    reading = read(document(SMALL))
+    assert rows(reading).height == 6
+    assert "do-not-show" not in repr(reading)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 4000))
+def test_cut_document_keeps_complete_results(cut: int) -> None:
+    whole = document(SMALL)
+    data = whole[: 700 + cut % max(1, len(whole) - 700)].encode()
+    reading = nccl_tests.read(Input("bench.json", data, content=data), Options())
+    complete = data.decode().count('"in_place": {') - (0 if data.decode().rstrip().endswith("}") else 1)
+    assert rows(reading).height >= 2 * max(0, complete - 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 3000), st.sampled_from(["", "0: ", "[1,0]<stdout>:"]), st.sampled_from(["2.0", "2.13", "2.19"]))
+def test_truncation_keeps_every_complete_row(cut: int, prefix: str, version: Version) -> None:
+    whole = text(SMALL, version, prefix=prefix)
+    kept = whole[: min(cut, len(whole))]
+    data = kept.encode()
+    reading = nccl_tests.read(Input("bench.txt", data, content=data), Options())
+    complete = sum(line.count("float") for line in kept.split("\n")[:-1])
+    table = reading.collectives
+    assert table is not None
+    assert table.select("line").n_unique() >= complete
