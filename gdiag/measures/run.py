@@ -7,6 +7,9 @@ from functools import cached_property
 import polars as pl
 
 from gdiag.measures.curves import Curve, Path
+from gdiag.measures.data import Window, batch_window, own_history_z
+from gdiag.measures.schedule import Schedule, recognise
+from gdiag.measures.scheduler_state import Mismatch, mismatches
 from gdiag.measures.trajectory import Trajectory, trajectory
 from gdiag.model import Location, Run
 from gdiag.schema import LayerColumn, Records
@@ -56,6 +59,25 @@ class RunView:
     def series(self, name: str) -> Curve:
         """A canonical column of `steps` on the trajectory: each step once, finite and non-finite apart."""
         return self.paths[0].curve(name)
+
+    @cached_property
+    def schedule(self) -> Schedule | None:
+        """The plan behind the learning rate and the jumps it does not explain; None when it was not logged."""
+        lr = self.series("lr").finite
+        return recognise(lr.step, lr.value)
+
+    @cached_property
+    def scheduler_mismatches(self) -> list[Mismatch]:
+        """Restarts after which the learning rate does not go on where it was."""
+        return mismatches(self.paths, self.trajectory.restarts, self.schedule)
+
+    def batch_window(self, step: int) -> Window | None:
+        """The sample ids consumed at `step`, None when not logged."""
+        return batch_window(self.series("sample_start"), self.series("sample_end"), self.series("samples"), step)
+
+    def entropy_z(self, step: int) -> float | None:
+        """Robust z of the token entropy of `step`'s batch against its own history, None when not logged."""
+        return own_history_z(self.series("token_entropy"), step)
 
     @property
     def layer_columns(self) -> tuple[LayerColumn, ...]:

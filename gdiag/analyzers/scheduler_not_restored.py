@@ -1,0 +1,64 @@
+"""Finds restarts after which the learning-rate scheduler is not where it was.
+
+What it checks: at every restart of the run, the learning rate against the one logged for the same step before (where the
+run was rewound) or against the schedule carried on; whether it begins its warm-up anew, stands at an earlier step, was
+changed, or moves several schedule steps per training step from then on.
+
+Why it matters: a scheduler that is not saved with the checkpoint repeats the warm-up or holds the rate at a level
+that the model has long left; one that is stepped once per rank or micro-batch ends the training early.
+
+What to do: save and load the scheduler's state with the optimizer's; step it once per optimizer step.
+"""
+
+from __future__ import annotations
+
+from gdiag.measures.run import RunView
+from gdiag.measures.scheduler_state import MISMATCH, Mismatch
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD306"
+NAME = "scheduler-not-restored"
+NEEDS: tuple[str, ...] = ("steps.lr",)
+
+WORDS = {
+    "restarted": "begins its warm-up again",
+    "behind": "stands where it was {shift} steps earlier",
+    "changed": "differs from the one due there",
+    "advanced_twice": "moves {factor:.0f} times as fast as before",
+}
+
+
+def analyze(run: RunView, *, mismatch: float = 0.05) -> list[Finding]:
+    """A finding per restart whose learning rate does not continue.
+
+    mismatch: relative difference of the learning rate from the one due.
+    """
+    found = []
+    for seen in run.scheduler_mismatches:
+        if seen.kind != "advanced_twice" and abs(seen.after - seen.before) < mismatch * max(seen.before, seen.after):
+            continue
+        found.append(_finding(run, seen))
+    return found
+
+
+def _finding(run: RunView, seen: Mismatch) -> Finding:
+    words = WORDS[seen.kind].format(shift=seen.shift, factor=seen.factor or 0.0)
+    evidence = [
+        Measure("kind", seen.kind),
+        Measure("lr_before", seen.before),
+        Measure("lr_at_onset", seen.after),
+        Measure("at_restart", True),
+        Measure("steps_lost", seen.restart.rewound, "step"),
+    ]
+    if seen.before > 0:
+        evidence.insert(1, Measure("lr_ratio", seen.after / seen.before, limit=1 + MISMATCH))
+    if seen.shift is not None:
+        evidence.append(Measure("shift", seen.shift, "step"))
+    if seen.factor is not None:
+        evidence.append(Measure("schedule_steps_per_step", seen.factor, limit=1.8))
+    return Finding(
+        CODE, NAME, Severity.WARNING,
+        f"After the restart at step {seen.step} the learning rate is {seen.after:.3g} where {seen.before:.3g} is due: it {words}",
+        run.where(run.series("lr").finite.row(seen.index), step=seen.step),
+        tuple(evidence),
+    )  # fmt: skip

@@ -1,0 +1,57 @@
+"""GD306: the learning rate after a restart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.scheduler_not_restored import analyze
+from tests.analyzers.made_runs import Floats, cosine, learning, view
+
+STEP = np.concatenate((np.arange(600), np.arange(500, 1000)))
+
+
+def resumed(after: Floats) -> dict[str, Floats]:
+    lr = cosine()
+    loss = learning()
+    again = learning(seed=1)
+    return {
+        "step": STEP.astype(np.float64),
+        "lr": np.concatenate((lr[:600], after)),
+        "loss": np.concatenate((loss[:600], again[500:])),
+    }
+
+
+def test_quiet_when_the_schedule_goes_on() -> None:
+    assert analyze(view(resumed(cosine()[500:]))) == []
+
+
+def test_fires_when_the_warmup_begins_again() -> None:
+    (finding,) = analyze(view(resumed(cosine()[:500])))
+    assert finding.where.step == 500
+    assert finding.measure("kind") == "restarted"
+
+
+def test_names_the_steps_by_which_it_is_behind() -> None:
+    (finding,) = analyze(view(resumed(cosine(1300)[:1000][300:800])))
+    assert finding.measure("kind") == "behind"
+    lr = cosine()
+    (finding,) = analyze(view(resumed(lr[400:900])))
+    assert finding.number("shift") == pytest.approx(100, abs=2)
+
+
+def test_fires_when_stepped_twice_from_then_on() -> None:
+    lr = np.linspace(1e-3, 0, 1000)
+    twice = np.concatenate((lr[500:] - (lr[500] - lr[500:]), np.zeros(0)))[:240]
+    columns = {
+        "step": np.concatenate((np.arange(600), np.arange(500, 740))).astype(np.float64),
+        "lr": np.concatenate((lr[:600], twice)),
+    }
+    (finding,) = analyze(view(columns))
+    assert finding.measure("kind") == "advanced_twice"
+
+
+def test_threshold_is_the_relative_difference() -> None:
+    run = view(resumed(cosine()[500:] * 1.08))
+    assert len(analyze(run)) == 1
+    assert analyze(run, mismatch=0.1) == []
