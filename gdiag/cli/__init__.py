@@ -7,9 +7,11 @@ import sys
 import typer
 
 from gdiag.cli.analyze import analyze
+from gdiag.cli.compare import compare
 from gdiag.cli.convert import convert
 from gdiag.cli.doctor import doctor
 from gdiag.cli.explain import explain, listing
+from gdiag.cli.show import show
 from gdiag.errors import GdiagError
 from gdiag.version import VERSION
 
@@ -40,6 +42,8 @@ def gdiag(
 
 app.command()(analyze)
 app.command()(doctor)
+app.command()(compare)
+app.command()(show)
 app.command()(explain)
 app.command("list")(listing)
 app.command()(convert)

@@ -67,7 +67,8 @@ def _quiet(report: Report) -> list[RenderableType]:
 
 def _parts(report: Report, screen: Screen) -> list[RenderableType]:
     if not screen.judged:
-        return [coverage.heading(report, judged=False), *coverage.tables(report), *coverage.notes(report)]
+        incidents = [part for i in report.incidents for part in ("", _further(i, report, screen))]
+        return [coverage.heading(report, judged=False), *incidents, *coverage.tables(report), *coverage.notes(report)]
     parts: list[RenderableType] = [coverage.heading(report)]
     if report.incidents:
         parts += ["", _first(report, screen)]

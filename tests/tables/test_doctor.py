@@ -3,30 +3,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import cast
 
-import polars as pl
-
 from gdiag.analyzers.analyzer import Analyzer
-from gdiag.model import Run, Source
-from gdiag.schema import TABLES, Records
 from gdiag.tables.doctor import examine
+from tests.tables.steps import records
 
 
 def analyzer(code: str, *needs: str) -> Analyzer:
     return cast(Analyzer, SimpleNamespace(CODE=code, NAME=code.lower(), NEEDS=needs, analyze=None))
-
-
-def records(**columns: list[float]) -> Records:
-    rows = len(next(iter(columns.values())))
-    keys = {
-        "run": ["run"] * rows,
-        "rank": [None] * rows,
-        "step": list(range(rows)),
-        "source": [0] * rows,
-        "line": list(range(1, rows + 1)),
-    }
-    frame = pl.DataFrame({**keys, **columns})
-    steps = frame.cast({name: TABLES["steps"][name] for name in frame.columns})
-    return Records((Run("run", sources=(0,)),), (Source("a", "jsonl", rows, columns={c: c for c in columns}),), steps)
 
 
 def test_checks_are_told_apart_by_what_they_need() -> None:

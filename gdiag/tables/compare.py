@@ -1,0 +1,256 @@
+"""Two runs beside each other: faults in both or in one, levels, learning rate against batch size, where they part."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gdiag.errors import UsageError
+from gdiag.measures.curves import Curve, Floats
+from gdiag.measures.run import RunView
+from gdiag.model import Column, Incident, Report, Severity, Table, Value
+from gdiag.schema import STEP_METRICS, Records
+from gdiag.tables.parting import first_difference, first_lasting_difference
+
+TAIL = 0.05
+"""Share of the common steps, at their end, that the final level is the median of."""
+_SPIKES = frozenset({"single_spike", "repeated_spikes", "hard_batches"})
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One run of the two, its diagnosis and its measures."""
+
+    label: str
+    """A or B."""
+    report: Report
+    view: RunView
+
+    def curve(self, name: str) -> Curve:
+        """A column of `steps`."""
+        return self.view.series(name)
+
+    def median(self, name: str) -> float | None:
+        """Median of a column's finite values; None when not logged."""
+        values = self.curve(name).value
+        return float(np.median(values)) if len(values) else None
+
+    def setting(self, name: str) -> Value | None:
+        """A value of the run's configuration."""
+        return self.view.run.config.get(name)
+
+
+def compare(a: tuple[Report, Records], b: tuple[Report, Records]) -> Report:
+    """A report with the incidents of both and tables of what differs and since when; the first run of each is used.
+
+    Raises:
+        UsageError: a side holds no run.
+    """
+    if not (a[1].runs and b[1].runs):
+        raise UsageError("both sides of a comparison must hold a run")
+    sides = tuple(
+        Side(label, report, RunView(records.runs[0], records))
+        for label, (report, records) in zip("AB", (a, b), strict=True)
+    )
+    one, two = sides
+    tables = [
+        _runs(one, two),
+        _faults(one, two),
+        _levels(one, two),
+        _scaling(one, two),
+        _settings(one, two),
+        _parting(one, two),
+    ]
+    return replace(_joined(one.report, two.report), tables=tuple(table for table in tables if table.rows))
+
+
+def _joined(a: Report, b: Report) -> Report:
+    """Both reports in one; B's indices follow A's, and its runs are told apart by their side."""
+    names = {r.id: f"A:{r.id}" for r in a.runs}, {r.id: f"B:{r.id}" for r in b.runs}
+    findings = tuple(
+        replace(f, where=replace(f.where, run=named.get(f.where.run or "", f.where.run)))
+        for report, named in zip((a, b), names, strict=True) for f in report.findings
+    )  # fmt: skip
+    incidents = tuple(
+        replace(
+            i, run=named.get(i.run, i.run), findings=tuple(n + first for n in i.findings),
+            related=tuple(n + before for n in i.related),
+        )
+        for report, named, first, before in (
+            (a, names[0], 0, 0), (b, names[1], len(a.findings), len(a.incidents)),
+        )
+        for i in report.incidents
+    )  # fmt: skip
+    runs = tuple(
+        replace(r, id=named[r.id], sources=tuple(n + first for n in r.sources))
+        for report, named, first in ((a, names[0], 0), (b, names[1], len(a.sources))) for r in report.runs
+    )  # fmt: skip
+    return Report(
+        runs=runs, sources=a.sources + b.sources, findings=findings, incidents=incidents,
+        checked=tuple(code for code in a.checked if code in b.checked),
+    )  # fmt: skip
+
+
+def _runs(a: Side, b: Side) -> Table:
+    rows: list[tuple[Value | None, ...]] = []
+    for side in (a, b):
+        segments = side.report.runs[0].segments
+        first = min((s.first_step for s in segments), default=None)
+        last = max((s.last_step for s in segments), default=None)
+        paths = ", ".join(side.report.sources[n].path for n in side.view.run.sources)
+        rows.append((side.label, paths, first, last, sum(s.rows for s in segments), len(segments), side.view.run.exit))
+    names = ("run", "files", "first step", "last step", "rows", "segments", "exit")
+    return Table("Runs", tuple(Column(n) for n in names), tuple(rows))
+
+
+def _faults(a: Side, b: Side) -> Table:
+    """Incidents of warning or above, paired by pattern and layer; the same samples point at the data."""
+    rows: list[tuple[Value | None, ...]] = []
+    left, right = (
+        [i for i in s.report.incidents if i.severity >= Severity.WARNING and i.run == s.view.run.id] for s in (a, b)
+    )
+    for incident in left:
+        twin = next((i for i in right if i.pattern == incident.pattern and i.layer == incident.layer), None)
+        if twin is not None:
+            right.remove(twin)
+        rows.append(
+            (
+                incident.pattern,
+                incident.onset_step,
+                None if twin is None else twin.onset_step,
+                _verdict(incident, twin, "A"),
+            )
+        )
+    rows += [(i.pattern, None, i.onset_step, _verdict(i, None, "B")) for i in right]
+    return Table("Faults", (Column("pattern"), Column("A at step"), Column("B at step"), Column("")), tuple(rows))
+
+
+def _verdict(one: Incident, twin: Incident | None, label: str) -> str:
+    if twin is None:
+        return f"only in {label}"
+    same_data = (
+        one.data is not None
+        and twin.data is not None
+        and one.data.first_sample < twin.data.last_sample
+        and twin.data.first_sample < one.data.last_sample
+    )
+    if same_data:
+        return "in both, at the same samples"
+    return "in both, at the same step" if one.onset_step == twin.onset_step else "in both"
+
+
+def _levels(a: Side, b: Side) -> Table:
+    rows: list[tuple[Value | None, ...]] = []
+    common = np.intersect1d(a.curve("loss").step, b.curve("loss").step)
+    if len(common):
+        tail = common[-max(1, math.ceil(TAIL * len(common))) :]
+        levels = [float(np.median(s.curve("loss").value[np.isin(s.curve("loss").step, tail)])) for s in (a, b)]
+        rows.append((f"loss, median of steps {tail[0]}–{tail[-1]} [nat]", *levels, *_difference(*levels)))
+    for name, curve in (("lowest loss [nat]", "loss"), ("lowest validation loss [nat]", "eval_loss")):
+        low = [float(s.curve(curve).value.min()) if len(s.curve(curve)) else None for s in (a, b)]
+        rows.append((name, *low, *_difference(*low)))
+    spikes = [sum(_spike_count(i) for i in s.report.incidents if i.run == s.view.run.id) for s in (a, b)]
+    rows.append(("spikes", *spikes, *_difference(*spikes)))
+    for name in ("grad_norm", "step_time", "tokens_per_s", "batch_size", "seq_len"):
+        values = a.median(name), b.median(name)
+        unit = f" [{STEP_METRICS[name]}]" if STEP_METRICS[name] else ""
+        rows.append((f"{name.replace('_', ' ')}, median{unit}", *values, *_difference(*values)))
+    peaks = _peak(a), _peak(b)
+    rows.append(("learning rate, peak", *peaks, *_difference(*peaks)))
+    columns = (Column("quantity"), Column("A"), Column("B"), Column("B − A"), Column("B / A"))
+    return Table("Levels", columns, tuple(row for row in rows if row[1] is not None or row[2] is not None))
+
+
+def _spike_count(incident: Incident) -> int:
+    return max(1, len(incident.findings)) if incident.pattern in _SPIKES else 0
+
+
+def _difference(a: float | None, b: float | None) -> tuple[float | None, float | None]:
+    if a is None or b is None:
+        return None, None
+    return b - a, b / a if a else None
+
+
+def _peak(side: Side) -> float | None:
+    values = side.curve("lr").value
+    if len(values):
+        return float(values.max())
+    said = side.setting("lr")
+    return float(said) if isinstance(said, int | float) else None
+
+
+def _batch(side: Side) -> float | None:
+    """Samples per step: logged, configured, or the usual growth of the sample counter."""
+    logged = side.median("batch_size")
+    said = side.setting("batch_size")
+    if logged is not None:
+        return logged
+    if isinstance(said, int | float):
+        return float(said)
+    first, last = side.curve("sample_start"), side.curve("sample_end")
+    if len(first) and len(first) == len(last):
+        return float(np.median(last.value - first.value))
+    counter = side.curve("samples")
+    return _growth(counter.step.astype(np.float64), counter.value)
+
+
+def _growth(step: Floats, value: Floats) -> float | None:
+    gaps = np.diff(step)
+    return float(np.median(np.diff(value)[gaps > 0] / gaps[gaps > 0])) if (gaps > 0).any() else None
+
+
+def _scaling(a: Side, b: Side) -> Table:
+    """What the learning rate of B should be by either rule, from A's rate and both batch sizes.
+
+    Square root: Malladi et al. 2022 (arXiv:2205.10287) for Adam-like optimizers; linear: Goyal et al. 2017
+    (arXiv:1706.02677) for SGD at moderate batch sizes.
+    """
+    batches, rates = (_batch(a), _batch(b)), (_peak(a), _peak(b))
+    columns = (Column("rule"), Column("LR of B"), Column("B has, of that"))
+    if None in batches or None in rates or batches[0] == batches[1]:
+        return Table("", columns, ())
+    small, large, rate, has = batches[0] or 1.0, batches[1] or 1.0, rates[0] or 0.0, rates[1] or 0.0
+    rows: list[tuple[Value | None, ...]] = []
+    for rule, power in (
+        ("square root of the batch ratio", 0.5),
+        ("linear in the batch ratio", 1.0),
+        ("unchanged", 0.0),
+    ):
+        wanted = rate * (large / small) ** power
+        rows.append((rule, wanted, has / wanted if wanted else None))
+    title = f"Learning rate for batch {large:g} from {rate:g} at batch {small:g}; B has {has:g}"
+    return Table(title, columns, tuple(rows))
+
+
+def _settings(a: Side, b: Side) -> Table:
+    left, right = a.view.run.config, b.view.run.config
+    rows = tuple(
+        (key, left.get(key), right.get(key)) for key in sorted({*left, *right}) if left.get(key) != right.get(key)
+    )
+    return Table("Settings that differ", (Column("setting"), Column("A"), Column("B")), rows)
+
+
+def _parting(a: Side, b: Side) -> Table:
+    """Per column: the first step with any difference; for the loss also the first that noise does not explain."""
+    rows: list[tuple[Value | None, ...]] = []
+    for name in STEP_METRICS:
+        if name in {"time", "elapsed"}:
+            continue
+        one, two = a.curve(name), b.curve(name)
+        common, left, right = np.intersect1d(one.step, two.step, assume_unique=True, return_indices=True)
+        if not len(common):
+            continue
+        x, y = one.value[left], two.value[right]
+        at = first_difference(x, y)
+        rows.append(
+            (name, None, None, None, "never")
+            if at is None
+            else (name, int(common[at]), float(x[at]), float(y[at]), "any difference")
+        )
+        lasting = first_lasting_difference(x, y) if name in {"loss", "eval_loss", "grad_norm", "step_time"} else None
+        if lasting is not None:
+            rows.append((name, int(common[lasting]), float(x[lasting]), float(y[lasting]), "beyond noise, lasting"))
+    columns = (Column("column"), Column("first step"), Column("A"), Column("B"), Column("differs"))
+    return Table("Where they part", columns, tuple(rows))

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gdiag.errors import UsageError
+from gdiag.model import DataWindow, Incident, Report, Run, Segment, Severity, Table
+from gdiag.schema import Records
+from gdiag.tables.compare import compare
+from tests.tables.steps import records
+
+
+def report(held: Records, *incidents: Incident) -> Report:
+    runs = tuple(replace(run, segments=(Segment(0, 99, 100),)) for run in held.runs)
+    return Report(runs=runs, sources=held.sources, incidents=incidents, checked=("GD102",))
+
+
+def table(found: Report, title: str) -> Table:
+    return next(t for t in found.tables if t.title.startswith(title))
+
+
+def spike(step: int, first: int) -> Incident:
+    return Incident("s", "single_spike", Severity.WARNING, "run", step, step + 2, data=DataWindow(first, first + 8))
+
+
+FLAT = records(loss=[3.0] * 100, lr=[1e-3] * 100, batch_size=[256.0] * 100)
+LARGE = records(loss=[3.0] * 60 + [3.5] * 40, lr=[2e-3] * 100, batch_size=[1024.0] * 100)
+
+
+def test_faults_are_paired_by_pattern_and_the_same_samples_are_said() -> None:
+    only = Incident("p", "plateau", Severity.WARNING, "run", 50, 99)
+    info = Incident("i", "step_up", Severity.INFO, "run", 50, 99)
+    found = compare((report(FLAT, spike(40, 320), only, info), FLAT), (report(FLAT, spike(70, 322)), FLAT))
+    assert table(found, "Faults").rows == (
+        ("single_spike", 40, 70, "in both, at the same samples"),
+        ("plateau", 50, None, "only in A"),
+    )
+    assert [i.run for i in found.incidents] == ["A:run", "A:run", "A:run", "B:run"]
+
+
+def test_levels_stand_beside_each_other() -> None:
+    found = compare((report(FLAT, spike(40, 0)), FLAT), (report(LARGE), LARGE))
+    rows = {str(row[0]): row[1:] for row in table(found, "Levels").rows}
+    assert rows["loss, median of steps 95–99 [nat]"] == (3.0, 3.5, 0.5, 3.5 / 3)
+    assert rows["spikes"] == (1, 0, -1, 0.0)
+    assert rows["learning rate, peak"][:2] == (1e-3, 2e-3)
+
+
+def test_a_larger_batch_gets_both_predictions_of_the_learning_rate() -> None:
+    found = compare((report(FLAT), FLAT), (report(LARGE), LARGE))
+    rows = {str(row[0]): row[1:] for row in table(found, "Learning rate").rows}
+    assert rows["square root of the batch ratio"] == (2e-3, 1.0)
+    assert rows["linear in the batch ratio"] == (4e-3, 0.5)
+
+
+def test_the_step_where_the_runs_part_is_named() -> None:
+    found = compare((report(FLAT), FLAT), (report(LARGE), LARGE))
+    rows = table(found, "Where they part").rows
+    assert ("loss", 60, 3.0, 3.5, "any difference") in rows
+    assert ("loss", 60, 3.0, 3.5, "beyond noise, lasting") in rows
+    same = compare((report(FLAT), FLAT), (report(FLAT), FLAT))
+    assert ("loss", None, None, None, "never") in table(same, "Where they part").rows
+
+
+def test_settings_that_differ_are_listed() -> None:
+    one, two = (records(loss=[3.0] * 10, config={"clip": 1.0, "beta2": beta}) for beta in (0.95, 0.999))
+    assert table(compare((report(one), one), (report(two), two)), "Settings").rows == (("beta2", 0.95, 0.999),)
+
+
+def test_a_side_without_a_run_is_refused() -> None:
+    with pytest.raises(UsageError, match="must hold a run"):
+        compare((Report(), Records()), (report(FLAT), FLAT))
+
+
+def test_runs_without_any_common_column_still_compare() -> None:
+    bare = records(grad_norm=[1.0] * 5)
+    found = compare((report(bare), bare), (report(FLAT), FLAT))
+    assert isinstance(found.runs[0], Run)
