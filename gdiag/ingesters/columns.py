@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.errors import InputError
 from gdiag.ingesters import layer_names, values
 from gdiag.ingesters.aliases import RANK, RUN, Claim, claim, family, simplify
 from gdiag.ingesters.ranks import split_rank, with_rank_rows
@@ -18,6 +19,7 @@ from gdiag.schema import KEYS, STEP_METRICS, LayerColumn, Quantity, empty
 
 LINE: Final = "line"
 _KEY_ORDER: Final = tuple(key for key in KEYS if key != "source")
+_TRAINING: Final = frozenset({"step", "loss", "eval_loss", "grad_norm", "lr", "step_time", "layers", "loss_scale"})
 _SHARE: Final = 0.1
 """A better-named column with under this share of the fullest rival's values is a summary row, not the series."""
 
@@ -141,6 +143,20 @@ def known(names: Sequence[str], options: Options) -> set[str]:
         elif (what := family(base)) is not None:
             found.add(what.canonical)
     return found
+
+
+def refuse_other(path: str, frame: pl.DataFrame, options: Options) -> None:
+    """Refuses a table that no training loop wrote.
+
+    Raises:
+        InputError: no column is a loss, gradient norm, learning rate, step time or layer metric, nor a step with numbers.
+    """
+    found = known([name for name in frame.columns if name != LINE], options)
+    if found & _TRAINING:
+        return
+    raise InputError(
+        f"{path} holds no loss, gradient norm, learning rate, step time or step count in its columns: no training log"
+    )
 
 
 def _plan(frame: pl.DataFrame, names: list[str], options: Options) -> _Plan:

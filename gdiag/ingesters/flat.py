@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+LINE: Final = "line"
 DEPTH: Final = 32
 """Objects nested deeper than this are no metrics."""
 Cell = float | int | str | bool | None
@@ -24,7 +25,7 @@ def flatten(record: Mapping[str, object], prefix: str = "", depth: int = 0) -> d
         raise RecursionError("nested too deep")
     flat: dict[str, Cell] = {}
     for key, value in record.items():
-        name = f"{prefix}{key}"
+        name = _text(f"{prefix}{key}")
         if isinstance(value, dict):
             norm = histogram_norm(value)
             if norm is not None:
@@ -33,8 +34,10 @@ def flatten(record: Mapping[str, object], prefix: str = "", depth: int = 0) -> d
                 flat.update(flatten(value, f"{name}/", depth + 1))
         elif isinstance(value, list):
             if len(value) == 1 and isinstance(value[0], int | float | str):
-                flat[name] = value[0]
-        elif isinstance(value, int | float | str | bool) or value is None:
+                flat[name] = value[0] if not isinstance(value[0], str) else _text(value[0])
+        elif isinstance(value, str):
+            flat[name] = _text(value)
+        elif isinstance(value, int | float) or value is None:
             flat[name] = value
     return flat
 
@@ -58,6 +61,11 @@ def histogram_norm(value: Mapping[str, object]) -> float | None:
         return math.nan
 
 
+def _text(value: str) -> str:
+    """Text without lone surrogates, which no UTF-8 column can hold."""
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()
+
+
 def to_frame(rows: Sequence[Mapping[str, Cell]], lines: Iterable[int] | None = None) -> pl.DataFrame:
     """Flat rows as a frame: numbers Float64 (Int64 where all are whole), anything mixed with text as text."""
     names: dict[str, None] = {}
@@ -74,5 +82,76 @@ def _column(name: str, cells: list[Cell]) -> pl.Series:
     kinds = {type(cell) for cell in cells}
     kinds.discard(type(None))
     if kinds <= {int, float, bool}:
-        return pl.Series(name, [None if cell is None else float(cell) for cell in cells], dtype=pl.Float64)
+        return pl.Series(name, [None if cell is None else _float(cell) for cell in cells], dtype=pl.Float64)
     return pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String)
+
+
+def flatten_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame of a columnar JSON reader as `flatten` would give it: `a/b` for nested objects, histograms as norms."""
+    for _ in range(DEPTH):
+        nested = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Struct)]
+        if not nested:
+            break
+        histograms = [n for n in nested if {"_type", "values"} <= {f.name for f in frame.schema[n].fields}]  # type: ignore[attr-defined]
+        frame = frame.with_columns(_norms(frame[name]) for name in histograms)
+        for name in nested:
+            if name not in histograms:
+                frame = _unnest(frame, name)
+    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
+    for name in lists:
+        single = pl.col(name).list.len() == 1
+        frame = frame.with_columns(pl.when(single).then(pl.col(name).list.first()))
+    return frame.drop(name for name in lists if not _scalar(frame.schema[name]))
+
+
+def quotes(column: pl.Series) -> int:
+    """Quotation marks that the JSON of a parsed column had at least: two per key and two per text."""
+    present = column.len() - column.null_count()
+    kind = column.dtype
+    if isinstance(kind, pl.Struct):
+        fields = column.drop_nulls().struct.unnest() if present else pl.DataFrame()
+        return 2 * present + sum(quotes(part) for part in fields.iter_columns())
+    if kind == pl.String:
+        return 4 * present
+    if isinstance(kind, pl.List) and kind.inner == pl.String:
+        return 2 * present + 2 * int(column.list.len().sum() or 0)
+    return 2 * present
+
+
+def _scalar(kind: pl.DataType) -> bool:
+    return not isinstance(kind, pl.List | pl.Struct | pl.Object)
+
+
+def _unnest(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    inside = frame[name].struct.unnest()
+    fresh = {f"{name}/{part}": inside[part].alias(f"{name}/{part}") for part in inside.columns}
+    frame = frame.drop(name)
+    return frame.with_columns(
+        pl.coalesce(series, pl.col(new)).alias(new) if new in frame.columns else series for new, series in fresh.items()
+    )
+
+
+def _norms(column: pl.Series) -> pl.Series:
+    """`histogram_norm` of a whole column."""
+    fields = {f.name for f in column.dtype.fields}  # type: ignore[attr-defined]
+    if "bins" not in fields or "packedBins" in fields:
+        cells = [None if cell is None else histogram_norm(cell) for cell in column.to_list()]
+        return pl.Series(column.name, cells, dtype=pl.Float64)
+    counts, edges = pl.col("values"), pl.col("bins")
+    fits = edges.list.len() == counts.list.len() + 1
+    edges = pl.when(fits).then(edges)
+    middle = (edges.list.slice(0, edges.list.len() - 1) + edges.list.slice(1)) / 2
+    norm = (pl.when(fits).then(counts) * middle * middle).list.sum().sqrt()
+    return (
+        column.struct.unnest()
+        .select(pl.when(pl.col("_type") == "histogram").then(pl.when(fits).then(norm).otherwise(float("nan"))))
+        .to_series()
+        .alias(column.name)
+    )
+
+
+def _float(cell: Cell) -> float:
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except OverflowError:
+        return math.inf if isinstance(cell, int) and cell > 0 else -math.inf

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import json
+import mmap
+from typing import Final
 
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import columns, flat
+from gdiag.ingesters import columns, json_chunks
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import escape
 
 FORMAT = "jsonl"
+_BIG: Final = 32 << 20
 
 
 def recognise(given: Input) -> float:
     """Some of the first lines are JSON objects."""
-    lines = [line for line in given.head.splitlines()[:50] if line.strip()]
-    objects = sum(line.lstrip().startswith(b"{") and b":" in line for line in lines)
+    lines = [line.strip(b" \t\r\0") for line in given.head.splitlines()[:50]]
+    lines = [line for line in lines if line]
+    objects = sum(line.startswith(b"{") and b":" in line for line in lines)
     return 0.5 if objects and objects >= 0.3 * len(lines) else 0.0
 
 
@@ -25,33 +28,35 @@ def read(given: Input, options: Options) -> Reading:
     """Every object, flattened.
 
     Raises:
-        InputError: the rows hold no training metric.
+        InputError: no line is an object, or the objects hold no training metric.
     """
-    rows, lines, bad = [], [], []
-    for number, line in enumerate(given.data().split(b"\n"), 1):
-        if not line.strip():
-            continue
-        text = line.decode("utf-8", errors="replace")
-        try:
-            record = json.loads(text)
-            if not isinstance(record, dict):
-                raise ValueError("no object")
-            rows.append(flat.flatten(record))
-            lines.append(number)
-        except (ValueError, RecursionError) as error:
-            bad.append((number, f"no JSON object: {error}", escape(text)))
-    frame = flat.to_frame(rows, lines)
-    if not columns.known(frame.columns, options) & {
-        "loss",
-        "eval_loss",
-        "grad_norm",
-        "step",
-        "lr",
-        "step_time",
-        "layers",
-    }:
-        raise InputError(
-            f"{given.path} holds JSON rows without a step, loss, gradient norm, learning rate or step time: no training log"
-        )
-    rejects = pl.DataFrame(bad, schema={"line": pl.Int64, "reason": pl.String, "text": pl.String}, orient="row")
-    return columns.reading(given.path, FORMAT, frame, options, rejects=rejects)
+    found = _chunks(given)
+    if not found.frames:
+        raise InputError(f"{given.path} has no line that is a JSON object")
+    frame = pl.concat(found.frames, how="diagonal_relaxed")
+    found.frames.clear()
+    columns.refuse_other(given.path, frame, options)
+    notes = []
+    if found.glued:
+        notes.append(f"{found.glued} lines held several objects glued together, all read")
+    if found.repaired:
+        notes.append(f"{found.repaired} lines held NUL bytes or broken UTF-8 and were read without them")
+    return columns.reading(
+        given.path, FORMAT, frame, options, rejects=_rejects(found), notes=notes, rows=found.objects
+    )  # fmt: skip
+
+
+def _chunks(given: Input) -> json_chunks.Chunks:
+    if given.content is None and given.file is not None and given.file.stat().st_size > _BIG:
+        with given.file.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            skip = 3 if mapped[:3] == b"\xef\xbb\xbf" else 0
+            with memoryview(mapped) as whole, whole[skip:] as view:
+                return json_chunks.read(view)
+    return json_chunks.read(given.data())
+
+
+def _rejects(found: json_chunks.Chunks) -> pl.DataFrame:
+    return pl.DataFrame(
+        [(bad.line, bad.reason, escape(bad.text.decode("utf-8", errors="replace"))) for bad in found.bad],
+        schema={"line": pl.Int64, "reason": pl.String, "text": pl.String}, orient="row",
+    )  # fmt: skip

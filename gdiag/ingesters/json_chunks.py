@@ -1,0 +1,184 @@
+"""JSON objects, one a line, at the speed of a columnar reader and with the patience of a line-wise one.
+
+A chunk is parsed by polars with the schema learned so far; a count of the quotation marks proves that no key was left out. A
+chunk that does not fit goes to pyarrow, which infers its own types; one that fails there is cut into pieces, and only a
+failing piece is read line by line.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.json
+
+from gdiag.ingesters import flat, json_rows
+
+CHUNK: Final = 16 << 20
+PIECE: Final = 256 << 10
+LEARN: Final = 1 << 20
+LONGEST: Final = 64 << 20
+"""A longer line is no log row, B."""
+WIDE: Final = 256
+"""From so many columns on pyarrow's own inference is faster than polars with a schema."""
+_DEEP: Final = 64
+"""pyarrow's parser overflows the stack on very deep input."""
+
+
+@dataclass(slots=True)
+class Chunks:
+    """Reader state: what was learned, what was found bad."""
+
+    schema: dict[str, pl.DataType] = field(default_factory=dict)
+    bad: list[json_rows.Bad] = field(default_factory=list)
+    frames: list[pl.DataFrame] = field(default_factory=list)
+    objects: int = 0
+    """Objects read."""
+    glued: int = 0
+    """Lines that held several objects."""
+    repaired: int = 0
+    """Lines with NUL bytes or broken UTF-8 that could be read without them."""
+
+
+def read(content: memoryview | bytes, chunk: int = CHUNK, piece: int = PIECE) -> Chunks:
+    """Every object in `content` as flat frames with a `line` column (1-based)."""
+    state = Chunks()
+    line = 1
+    for start, end in _cuts(content, chunk):
+        if end - start > chunk + LONGEST:
+            state.bad.append(
+                json_rows.Bad(line, f"line of {(end - start) >> 20} MiB", bytes(content[start : start + 200]))
+            )
+            line += 1
+            continue
+        data = bytes(content[start:end])
+        _read_chunk(state, data, line, piece)
+        line += data.count(b"\n")
+    return state
+
+
+def _cuts(content: memoryview | bytes, size: int) -> Iterator[tuple[int, int]]:
+    """Ranges of about `size` bytes that end behind a newline."""
+    start, total = 0, len(content)
+    while start < total:
+        end = min(start + size, total)
+        while end < total:
+            window = bytes(content[max(end - 1, start) : end + (1 << 16)])
+            found = window.find(b"\n")
+            if found >= 0:
+                end = max(end - 1, start) + found + 1
+                break
+            end = min(end + (1 << 16), total)
+        yield start, end
+        start = end
+
+
+def _read_chunk(state: Chunks, data: bytes, line: int, piece: int) -> None:
+    if len(data) <= piece:
+        _read_piece(state, data, line)
+        return
+    if not state.schema:
+        state.schema = json_rows.learn(data[:LEARN])
+    frame = _columnar(state, data, line)
+    if frame is not None:
+        state.frames.append(frame)
+        state.objects += frame.height
+        return
+    for start, end in _cuts(data, piece):
+        part = data[start:end]
+        _read_piece(state, part, line)
+        line += part.count(b"\n")
+
+
+def _read_piece(state: Chunks, data: bytes, line: int) -> None:
+    frame = _columnar(state, data, line) if state.schema else None
+    if frame is None:
+        rows = json_rows.parse(data, line)
+        state.bad += rows.bad
+        state.glued += rows.glued
+        state.repaired += rows.repaired
+        frame = flat.to_frame(rows.rows, rows.lines)
+    if frame.height:
+        state.frames.append(frame)
+        state.objects += frame.height
+
+
+def _columnar(state: Chunks, data: bytes, line: int) -> pl.DataFrame | None:
+    """The chunk by polars or else by pyarrow; None when neither reads it without loss."""
+    if b"\0" in data or not _utf8(data):
+        return None
+    quotes = np.frombuffer(data, dtype=np.uint8)
+    frame = _polars(state.schema, data, int(np.count_nonzero(quotes == 34))) if len(state.schema) <= WIDE else None
+    if frame is None:
+        if _too_deep(quotes):
+            return None
+        frame = _arrow(data)
+        if frame is None:
+            return None
+        state.schema = json_rows.widen(state.schema, frame.schema)
+    lines = _lines(data, line, frame.height)
+    if lines is None or ("line" in frame.columns and "line" not in state.schema):
+        return None
+    frame = flat.flatten_frame(frame)
+    return frame.with_columns(lines.alias(flat.LINE))
+
+
+def _polars(schema: dict[str, pl.DataType], data: bytes, quotes: int) -> pl.DataFrame | None:
+    if not schema:
+        return None
+    try:
+        frame = pl.read_ndjson(io.BytesIO(data), schema=schema)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+    seen = sum(flat.quotes(column) for column in frame.iter_columns())
+    if seen != quotes and seen + 2 * data.count(b"null") != quotes:
+        return None
+    return frame
+
+
+def _arrow(data: bytes) -> pl.DataFrame | None:
+    options = pyarrow.json.ReadOptions(block_size=len(data) + 1)
+    try:
+        table = pyarrow.json.read_json(io.BytesIO(data), read_options=options)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    clocks = [i for i, kind in enumerate(table.schema.types) if pa.types.is_timestamp(kind)]
+    for i in clocks:
+        table = table.set_column(i, table.schema.names[i], table.column(i).cast(pa.string()))
+    frame = pl.from_arrow(table)
+    if not isinstance(frame, pl.DataFrame):
+        return None
+    whole = [name for name, kind in frame.schema.items() if kind.is_integer() or kind == pl.Null]
+    return frame.with_columns(pl.col(whole).cast(pl.Float64))
+
+
+def _utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _too_deep(data: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> bool:
+    """Whether brackets nest deeper than a log row does; brackets inside strings count too, which only costs speed."""
+    opening = (data == 123) | (data == 91)
+    marks = np.flatnonzero(opening | (data == 125) | (data == 93))
+    steps = np.where(opening[marks], 1, -1)
+    return bool(marks.size and np.cumsum(steps, dtype=np.int64).max() > _DEEP)
+
+
+def _lines(data: bytes, first: int, rows: int) -> pl.Series | None:
+    """Line of every row, None when rows and lines do not pair up."""
+    ends = data.count(b"\n") + (not data.endswith(b"\n"))
+    if ends == rows:
+        return pl.int_range(first, first + rows, dtype=pl.Int64, eager=True)
+    filled = [i for i, text in enumerate(data.split(b"\n"), first) if text.strip()]
+    return pl.Series(filled, dtype=pl.Int64) if len(filled) == rows else None
