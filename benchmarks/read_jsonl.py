@@ -1,3 +1,4 @@
+# ruff: noqa: T201
 """Reading JSONL step logs against a bare `polars.read_ndjson(schema)`: time ratio and memory.
 
     python benchmarks/read_jsonl.py [--megabytes 200] [--rounds 5] [--cases narrow,ragged,wide,nan,damaged]
@@ -49,7 +50,7 @@ def measure(case: str, path: Path, clean: Path, rounds: int) -> None:
         last = run("gdiag", path)
         ratios.append(last["seconds"] / base["seconds"])
     limit = 300 + 2.5 * last["arrow"]
-    print(  # noqa: T201
+    print(
         f"{case:8} {path.stat().st_size / 2**20:5.0f} MiB  gdiag/polars {statistics.median(ratios):.2f} "
         f"[{min(ratios):.2f}-{max(ratios):.2f}] gate {GATES[case]}  {last['seconds']:.2f} s  "
         f"peak {last['peak']:.0f} MB of {limit:.0f}  rows {last['rows']:.0f} rejects {last['rejects']:.0f}"
@@ -90,7 +91,7 @@ def child(reader: str, file: str) -> None:
         json.dumps(
             {"seconds": seconds, "rows": rows, "arrow": arrow, "peak": (peak - mapped) / 1e3, "rejects": rejects}
         )
-    )  # noqa: T201
+    )
 
 
 def histogram(pl):  # type: ignore[no-untyped-def]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 Turn = Literal["", "inverse", "root", "count", "ids", "when"]
@@ -195,6 +196,7 @@ class Claim:
     turn: Turn = ""
 
 
+@lru_cache(maxsize=65536)
 def simplify(name: str) -> str:
     """A name without differences that mean nothing: `Train/LM Loss` → train_lm_loss."""
     plain = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", name.strip()) if not name.isupper() else name
@@ -204,6 +206,7 @@ def simplify(name: str) -> str:
     return lead + re.sub(r"_+", "_", text).strip("_")
 
 
+@lru_cache(maxsize=65536)
 def claim(name: str) -> Claim | None:
     """The reading of a name that the alias table holds, with or without prefixes and unit."""
     text = simplify(name)

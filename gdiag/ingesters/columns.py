@@ -64,6 +64,7 @@ def canonicalise(frame: pl.DataFrame, options: Options, line: str | None = LINE)
         frame[line].cast(pl.Int64) if line is not None and line in frame.columns
         else pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True)
     )  # fmt: skip
+    frame = values.open_infinities(frame)
     names = [name for name in frame.columns if name != line]
     plan = _plan(frame, names, options)
     notes: list[str] = []

@@ -20,7 +20,8 @@ import pyarrow.json
 from gdiag.ingesters import flat, json_rows
 
 CHUNK: Final = 16 << 20
-PIECE: Final = 256 << 10
+PIECES: Final = (2 << 20, 256 << 10)
+"""Sizes that a failing chunk is cut into, B; what fails at the last one is read line by line."""
 LEARN: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """A longer line is no log row, B."""
@@ -45,7 +46,7 @@ class Chunks:
     """Lines with NUL bytes or broken UTF-8 that could be read without them."""
 
 
-def read(content: memoryview | bytes, chunk: int = CHUNK, piece: int = PIECE) -> Chunks:
+def read(content: memoryview | bytes, chunk: int = CHUNK, pieces: tuple[int, ...] = PIECES) -> Chunks:
     """Every object in `content` as flat frames with a `line` column (1-based)."""
     state = Chunks()
     line = 1
@@ -57,7 +58,9 @@ def read(content: memoryview | bytes, chunk: int = CHUNK, piece: int = PIECE) ->
             line += 1
             continue
         data = bytes(content[start:end])
-        _read_chunk(state, data, line, piece)
+        if not state.schema and len(data) > pieces[-1]:
+            state.schema = json_rows.learn(data[:LEARN])
+        _read_part(state, data, line, pieces)
         line += data.count(b"\n")
     return state
 
@@ -78,25 +81,14 @@ def _cuts(content: memoryview | bytes, size: int) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _read_chunk(state: Chunks, data: bytes, line: int, piece: int) -> None:
-    if len(data) <= piece:
-        _read_piece(state, data, line)
-        return
-    if not state.schema:
-        state.schema = json_rows.learn(data[:LEARN])
-    frame = _columnar(state, data, line)
-    if frame is not None:
-        state.frames.append(frame)
-        state.objects += frame.height
-        return
-    for start, end in _cuts(data, piece):
-        part = data[start:end]
-        _read_piece(state, part, line)
-        line += part.count(b"\n")
-
-
-def _read_piece(state: Chunks, data: bytes, line: int) -> None:
+def _read_part(state: Chunks, data: bytes, line: int, pieces: tuple[int, ...]) -> None:
     frame = _columnar(state, data, line) if state.schema else None
+    if frame is None and pieces and len(data) > pieces[-1]:
+        for start, end in _cuts(data, pieces[0]):
+            part = data[start:end]
+            _read_part(state, part, line, pieces[1:])
+            line += part.count(b"\n")
+        return
     if frame is None:
         rows = json_rows.parse(data, line)
         state.bad += rows.bad
@@ -112,10 +104,16 @@ def _columnar(state: Chunks, data: bytes, line: int) -> pl.DataFrame | None:
     """The chunk by polars or else by pyarrow; None when neither reads it without loss."""
     if b"\0" in data or not _utf8(data):
         return None
-    quotes = np.frombuffer(data, dtype=np.uint8)
-    frame = _polars(state.schema, data, int(np.count_nonzero(quotes == 34))) if len(state.schema) <= WIDE else None
+    frame = None
+    if len(state.schema) <= WIDE:
+        try:
+            frame = _polars(state.schema, data)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            # Damage that pyarrow would stumble over too; NaN and infinities it takes.
+            if b"NaN" not in data and b"Infinity" not in data:
+                return None
     if frame is None:
-        if _too_deep(quotes):
+        if _too_deep(data):
             return None
         frame = _arrow(data)
         if frame is None:
@@ -128,21 +126,18 @@ def _columnar(state: Chunks, data: bytes, line: int) -> pl.DataFrame | None:
     return frame.with_columns(lines.alias(flat.LINE))
 
 
-def _polars(schema: dict[str, pl.DataType], data: bytes, quotes: int) -> pl.DataFrame | None:
-    if not schema:
-        return None
-    try:
-        frame = pl.read_ndjson(io.BytesIO(data), schema=schema)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return None
+def _polars(schema: dict[str, pl.DataType], data: bytes) -> pl.DataFrame | None:
+    """The chunk under the schema, None when it holds keys that the schema lacks or one key twice."""
+    frame = pl.read_ndjson(io.BytesIO(data), schema=schema)
+    marks = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == 34))
     seen = sum(flat.quotes(column) for column in frame.iter_columns())
-    if seen != quotes and seen + 2 * data.count(b"null") != quotes:
+    if seen != marks and seen + 2 * data.count(b"null") != marks:
         return None
     return frame
 
 
 def _arrow(data: bytes) -> pl.DataFrame | None:
-    options = pyarrow.json.ReadOptions(block_size=len(data) + 1)
+    options = pyarrow.json.ReadOptions(block_size=max(len(data) // 2, 4 << 20) + 1)
     try:
         table = pyarrow.json.read_json(io.BytesIO(data), read_options=options)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -167,12 +162,15 @@ def _utf8(data: bytes) -> bool:
     return True
 
 
-def _too_deep(data: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> bool:
+def _too_deep(data: bytes) -> bool:
     """Whether brackets nest deeper than a log row does; brackets inside strings count too, which only costs speed."""
-    opening = (data == 123) | (data == 91)
-    marks = np.flatnonzero(opening | (data == 125) | (data == 93))
-    steps = np.where(opening[marks], 1, -1)
-    return bool(marks.size and np.cumsum(steps, dtype=np.int64).max() > _DEEP)
+    if data.count(b"{") + data.count(b"[") <= data.count(b"\n{") + _DEEP:
+        return False
+    marks = np.frombuffer(data, dtype=np.uint8)
+    opening = (marks == 123) | (marks == 91)
+    places = np.flatnonzero(opening | (marks == 125) | (marks == 93))
+    steps = np.where(opening[places], 1, -1)
+    return bool(places.size and np.cumsum(steps, dtype=np.int64).max() > _DEEP)
 
 
 def _lines(data: bytes, first: int, rows: int) -> pl.Series | None:

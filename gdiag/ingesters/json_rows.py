@@ -15,6 +15,8 @@ from gdiag.ingesters import flat
 _LONGEST: Final = 16 << 20
 _DECODER: Final = json.JSONDecoder()
 _SAMPLE: Final = 400
+_ENOUGH: Final = 20_000
+"""Cells after which the schema is taken as known; a chunk with another key widens it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ def learn(data: bytes) -> dict[str, pl.DataType]:
     schema: dict[str, pl.DataType] = {}
     lines = data.split(b"\n")[:-1] or [data]
     step = max(1, len(lines) // _SAMPLE)
+    cells = 0
     for raw in [*lines[: _SAMPLE // 2], *lines[_SAMPLE // 2 :: step]]:
         try:
             record = json.loads(raw)
@@ -105,6 +108,9 @@ def learn(data: bytes) -> dict[str, pl.DataType]:
             continue
         if isinstance(record, dict):
             schema = widen(schema, {k: _type(v) for k, v in record.items()})
+            cells += len(record)
+        if cells > _ENOUGH:
+            break
     return {name: kind for name, kind in schema.items() if _complete(kind)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from gdiag.schema import LayerColumn, LayerKind, Quantity
@@ -115,6 +116,7 @@ _MLP = re.compile(r"(?:^|[./])(?:mlp|ffn|feed_forward|feedforward|experts?|block
 _ATTENTION = re.compile(r"(?:^|[._/])(?:attn|attention|self_attn|self_attention|att|mha|mixer)(?=$|[._/])")
 
 
+@lru_cache(maxsize=65536)
 def parse(name: str) -> tuple[Quantity, str] | None:
     """Quantity and clean layer path of a per-layer column, None when it is none."""
     for pattern, quantity in _PATTERNS:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
+import polars.selectors as cs
 
 from gdiag.ingesters.aliases import Claim
 
@@ -60,9 +61,7 @@ def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Par
 def numbers(column: pl.Series) -> Parsed:
     """Any column as Float64; text is read as a number where it is one."""
     if column.dtype != pl.String:
-        series = column.cast(pl.Float64, strict=False)
-        return Parsed(pl.select(pl.when(series.abs() >= _OVERFLOW).then(series.sign() * float("inf")).otherwise(series)).to_series()
-                      if series.dtype == pl.Float64 and _has_overflow(series) else series)  # fmt: skip
+        return Parsed(column if column.dtype == pl.Float64 else column.cast(pl.Float64, strict=False))
     text = column.str.strip_chars().str.strip_chars("'\"")
     series = text.cast(pl.Float64, strict=False)
     left = series.is_null() & text.is_not_null()
@@ -190,9 +189,17 @@ def _flags(series: pl.Series) -> pl.Series:
     return change.to_series()
 
 
-def _has_overflow(series: pl.Series) -> bool:
-    top = series.abs().max()
-    return isinstance(top, float) and top >= _OVERFLOW and top != float("inf")
+def open_infinities(frame: pl.DataFrame) -> pl.DataFrame:
+    """The largest double read as the infinity that SQL stores and jq wrote in its place."""
+    bounds = frame.select(cs.float().abs().max())
+    full = [name for name in bounds.columns if (top := bounds[name][0]) is not None and _OVERFLOW <= top < float("inf")]
+    return frame.with_columns(
+        pl.when(pl.col(name).abs() >= _OVERFLOW)
+        .then(pl.col(name).sign() * float("inf"))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in full
+    )
 
 
 def rejected(lines: pl.Series, texts: pl.Series, name: str) -> pl.DataFrame:
