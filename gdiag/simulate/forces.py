@@ -1,0 +1,259 @@
+"""What acts on a simulated run: the seed's model and its undisturbed conditions, which a fault then bends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from gdiag.simulate.arrays import Bools, Floats, Ints
+from gdiag.simulate.network import NAMES, Network, network
+from gdiag.simulate.noise import SCALES, Noise
+from gdiag.simulate.schedules import Shape, schedule
+from gdiag.simulate.telemetry import Farm
+
+Lost = Literal["optimizer", "loader", "model", "scheduler"]
+Group = Literal[
+    "grad", "lr", "time", "parts", "layers", "params", "updates", "ranks", "checksum", "ids", "entropy", "eval", "scale",
+    "attention", "output", "tokens", "memory",
+]  # fmt: skip
+"""A group of columns that is logged or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the caller asks for."""
+
+    seed: int = 0
+    steps: int = 2000
+    every: int = 1
+    style: str = "plain"
+    noise: Noise = "gauss"
+    amplitude: float | None = None
+    """Nats, for faults with a size; None: drawn from the seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The training run that a seed stands for, before any fault."""
+
+    network: Network
+    start: float
+    """Loss at initialisation [nat]."""
+    floor: float
+    """Irreducible loss [nat]."""
+    power: float
+    span: float
+    """Progress, in steps at the peak rate, after which the power law bends."""
+    lr_floor: float
+    """Nats that the peak learning rate adds to the floor: what its decay gives back."""
+    peak: float
+    shape: Shape
+    warmup: int
+    last: float
+    """Share of the peak at the end of the schedule."""
+    noise: float
+    """Noise of the loss relative to its level."""
+    grad: float
+    """Global gradient norm late in training."""
+    grad_noise: float
+    clip: float
+    batch: int
+    length: int
+    step_time: float
+    ranks: int
+    clock: float
+    """Unix time of the first step."""
+    weight_decay: float
+    first_step: int
+
+
+def model(setup: Setup) -> Model:
+    """The model of a seed; faults draw from another stream, so that a seed's healthy run is the twin of its faulty ones."""
+    rng = np.random.default_rng([setup.seed, 101])
+    vocabulary, floor = ((256, 1.05), (32000, 2.2), (50304, 2.6), (128256, 2.1))[int(rng.integers(4))]
+    naming = sorted(NAMES)[int(rng.integers(len(NAMES)))]
+    start = math.log(vocabulary) + float(rng.uniform(0.0, 0.1))
+    if setup.noise == "sft":
+        start, floor = float(rng.uniform(1.5, 2.4)), float(rng.uniform(0.7, 1.1))
+    warmup = max(10, int(setup.steps * rng.uniform(0.01, 0.06)))
+    low, high = SCALES[setup.noise]
+    shapes: tuple[Shape, ...] = ("cosine", "cosine", "linear", "wsd", "constant", "sqrt")
+    return Model(
+        network=network(int(rng.integers(3, 7)), int(rng.choice([128, 256, 512, 1024])), vocabulary, naming),
+        start=start,
+        floor=floor * float(rng.uniform(0.9, 1.15)),
+        power=float(rng.uniform(0.4, 0.7)),
+        span=setup.steps / float(rng.uniform(60, 200)),
+        lr_floor=float(rng.uniform(0.03, 0.2)),
+        peak=float(10 ** rng.uniform(-4.3, -2.7)),
+        shape=shapes[int(rng.integers(len(shapes)))],
+        warmup=warmup,
+        last=float(rng.choice([0.0, 0.1, 0.1, 0.2])),
+        noise=float(rng.uniform(low, high)),
+        grad=float(10 ** rng.uniform(-0.7, 0.6)),
+        grad_noise=float(rng.uniform(0.05, 0.14)),
+        clip=1.0,
+        batch=int(rng.choice([16, 64, 256, 512])),
+        length=int(rng.choice([512, 1024, 2048, 4096])),
+        step_time=float(rng.uniform(0.4, 6.0)),
+        ranks=int(rng.choice([4, 8])),
+        clock=1_780_000_000.0 + float(rng.integers(0, 900_000)),
+        weight_decay=0.1,
+        first_step=int(rng.integers(2)),
+    )
+
+
+@dataclass(slots=True)
+class Forces:
+    """Conditions over the executed steps, n of them in the order of execution: rewinds make n larger than the run.
+
+    Arrays over steps are (n,), over layers (n, layers), over replicas (n, ranks). Gains are natural logarithms added to
+    the undisturbed value, `excess`, `kick` and `shift` are nats of loss.
+    """
+
+    setup: Setup
+    model: Model
+    rng: np.random.Generator
+    step: Ints = field(init=False)
+    batch: Ints = field(init=False)
+    """Number of the data batch consumed: the same number is the same data."""
+    rate: Floats = field(init=False)
+    """Share of the peak learning rate, as scheduled and as disturbed; 1 is the stable rate: at 10 the run trains ten times too fast."""
+    learning: float = 1.0
+    """Share of each step that is progress."""
+    excess: Floats = field(init=False)
+    """Same-step loss of a hard batch: leaves no trace in the weights."""
+    kick: Floats = field(init=False)
+    """Harm to the weights that shows from this step on and heals."""
+    half_life: float = 10.0
+    shift: Floats = field(init=False)
+    """Lasting change of level."""
+    feel: Floats = field(init=False)
+    """How much the gradient norm feels harm: 1 as usual, 0 not at all."""
+    sharpness: Floats = field(init=False)
+    """Factor on the curvature."""
+    stabilises: bool = True
+    """Whether curvature falls during an instability, which ends it."""
+    grad_gain: Floats = field(init=False)
+    layer_gain: Floats = field(init=False)
+    param_gain: Floats = field(init=False)
+    dead: Bools = field(init=False)
+    """Tensors that receive no gradient (n, layers)."""
+    frozen: Bools = field(init=False)
+    """Tensors left out of the optimizer: their weights stay as they are (layers,)."""
+    nan_loss: Bools = field(init=False)
+    nan_grad: Bools = field(init=False)
+    inf_grad: Bools = field(init=False)
+    overflow: Bools = field(init=False)
+    """Steps whose forward pass overflows fp16, whatever the loss scale."""
+    attention: Floats = field(init=False)
+    """Gain of the largest attention logit (n, blocks)."""
+    output: Floats = field(init=False)
+    decay: Floats = field(init=False)
+    """Weight decay of each tensor (layers,)."""
+    growth: Floats = field(init=False)
+    """Factor on the random-walk growth of each tensor's norm (layers,)."""
+    eval_shift: Floats = field(init=False)
+    eval_nan: Bools = field(init=False)
+    compute: Floats = field(init=False)
+    comm: Floats = field(init=False)
+    data: Floats = field(init=False)
+    pause: Floats = field(init=False)
+    """Seconds added to a step."""
+    rank_compute: Floats = field(init=False)
+    rank_excess: Floats = field(init=False)
+    rank_grad: Floats = field(init=False)
+    checksum: Floats = field(init=False)
+    """Relative difference of each replica's parameter checksum (n, ranks)."""
+    entropy: Floats = field(init=False)
+    """Shift of the batch's token entropy [nat]."""
+    memory: Floats = field(init=False)
+    restarts: dict[int, int] = field(default_factory=dict)
+    """Executed step → executed step whose state was restored."""
+    lost: set[Lost] = field(default_factory=set)
+    """What a restart did not restore."""
+    reset_harm: float = 0.9
+    """Nats that a restart without optimizer state costs at first."""
+    fp16: bool = False
+    memorised: float = 0.15
+    """Nats that a batch seen before is easier."""
+    averaged: bool = False
+    """The logged loss is the mean since the last log."""
+    hide_nan: bool = False
+    """A NaN loss is logged as 0, as the HF Trainer's filter does."""
+    stale: bool = False
+    """Skipped steps repeat the last good gradient norm."""
+    scaled: bool = False
+    """Gradient norms are logged as multiplied by the loss scale."""
+    log: set[Group] = field(default_factory=set)
+    layer_every: int = 1
+    farm: Farm | None = None
+    """GPUs whose telemetry is written beside the log and whose clocks set the pace."""
+
+    def __post_init__(self) -> None:
+        """Lay out an undisturbed run."""
+        self.lay_out(np.arange(self.setup.steps, dtype=np.int64))
+
+    def lay_out(self, order: Ints) -> None:
+        """Undisturbed conditions over `order`, the executed steps counted from 0; resets every force."""
+        made, n = self.model, len(order)
+        layers, blocks, ranks = len(made.network.layers), made.network.blocks, made.ranks
+        self.step, self.batch = order + made.first_step, order.copy()
+        self.rate = schedule(made.shape, self.setup.steps, made.warmup, made.last, order)
+        for name in (
+            "excess", "kick", "shift", "grad_gain", "output", "eval_shift", "compute", "comm", "data", "pause", "entropy",
+            "memory",
+        ):  # fmt: skip
+            setattr(self, name, np.zeros(n))
+        self.feel, self.sharpness = np.ones(n), np.ones(n)
+        self.layer_gain, self.param_gain = np.zeros((n, layers)), np.zeros((n, layers))
+        self.dead, self.frozen = np.zeros((n, layers), bool), np.zeros(layers, bool)
+        self.nan_loss, self.eval_nan, self.overflow = np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, bool)
+        self.nan_grad, self.inf_grad = np.zeros((n, layers), bool), np.zeros((n, layers), bool)
+        self.attention = np.zeros((n, blocks))
+        plain = np.array([layer.kind in ("norm", "position") for layer in made.network.layers])
+        self.decay, self.growth = np.where(plain, 0.0, made.weight_decay), np.ones(layers)
+        self.rank_compute, self.rank_excess, self.rank_grad = (np.zeros((n, ranks)) for _ in range(3))
+        self.checksum = np.zeros((n, ranks))
+
+    def rewind(self, at: int, back: int, lost: set[Lost]) -> int:
+        """A restart after executed step `at - 1` from a checkpoint `back` steps earlier; the executed step it resumes at."""
+        total = self.setup.steps
+        self.lay_out(np.concatenate([np.arange(at), np.arange(at - back, total)]).astype(np.int64))
+        self.restarts, self.lost = {at: at - back - 1}, lost
+        if "loader" in lost:
+            self.batch[at:] = np.arange(len(self.step) - at)
+        if "scheduler" in lost:
+            made = self.model
+            fresh = np.arange(len(self.step) - at, dtype=np.int64)
+            self.rate[at:] = schedule(made.shape, total, made.warmup, made.last, fresh)
+        return at
+
+    @property
+    def n(self) -> int:
+        """Executed steps."""
+        return len(self.step)
+
+    def pick(self, low: float, high: float) -> int:
+        """A random executed step between two shares of the run."""
+        return int(self.rng.integers(int(low * self.n), max(int(low * self.n) + 1, int(high * self.n))))
+
+    def size(self, low: float, high: float) -> float:
+        """The amplitude asked for, else one drawn log-uniformly [nat]."""
+        if self.setup.amplitude is not None:
+            return self.setup.amplitude
+        return float(np.exp(self.rng.uniform(math.log(low), math.log(high))))
+
+    def seen(self, at: int) -> int:
+        """Step number of the first logged row at or after executed step `at`."""
+        every, first = self.setup.every, self.model.first_step
+        step = int(self.step[min(at, self.n - 1)])
+        return first + math.ceil((step - first) / every) * every
+
+    def samples(self, at: int, until: int | None = None) -> tuple[int, int]:
+        """Sample ids of the batches at executed steps `at` to `until` (exclusive; default: one batch)."""
+        last = self.batch[(until if until is not None else at + 1) - 1]
+        return int(self.batch[at]) * self.model.batch, (int(last) + 1) * self.model.batch
