@@ -12,6 +12,7 @@ from gdiag.cli.convert import convert
 from gdiag.cli.doctor import doctor
 from gdiag.cli.explain import explain, listing
 from gdiag.cli.show import show
+from gdiag.cli.simulate import simulate
 from gdiag.errors import GdiagError
 from gdiag.version import VERSION
 
@@ -47,6 +48,7 @@ app.command()(show)
 app.command()(explain)
 app.command("list")(listing)
 app.command()(convert)
+app.command()(simulate)
 
 
 def main() -> None:

@@ -45,7 +45,7 @@ class Weather:
     inlet: Floats
     """Air temperature in front of each GPU [°C]."""
     resistance: Floats
-    """Factor on the thermal resistance: a stuck fan or dry paste is 1.5 and more."""
+    """Factor on the thermal resistance: a stuck fan or dry paste is 2 and more."""
     limit: Floats
     """Power limit [W]."""
     load: Floats

@@ -36,7 +36,7 @@ def _thermal(forces: Forces) -> list[Event]:
     at, gpu = forces.pick(0.3, 0.6), int(forces.rng.integers(forces.model.ranks))
 
     def bend(weather: Weather, tick: int) -> None:
-        weather.resistance[tick:, gpu] *= float(forces.rng.uniform(1.5, 1.9))  # a fan stops
+        weather.resistance[tick:, gpu] *= float(forces.rng.uniform(1.9, 2.6))  # a fan stops
 
     _build(forces, at, bend)
     patterns = ("thermal_slowdown", "step_time_drift", "step_time_shift")
@@ -58,7 +58,7 @@ def _thermal_all(forces: Forces) -> list[Event]:
 
     def bend(weather: Weather, tick: int) -> None:
         rise = np.clip((np.arange(len(weather.inlet)) - tick) / 200.0, 0.0, 1.0)
-        weather.inlet += 40.0 * rise[:, None]  # the room's cooling fails
+        weather.inlet += 38.0 * rise[:, None]  # the room's cooling fails
 
     _build(forces, at, bend)
     patterns = ("thermal_slowdown", "step_time_drift", "step_time_shift")
@@ -140,7 +140,7 @@ def _idle(forces: Forces) -> list[Event]:
 _TIME: Final = needs("time")
 FAULTS: Final = (
     Fault("thermal-throttling", "one GPU's fan stops: it heats, throttles and holds all others up", _thermal, _TIME, sudden=False),
-    Fault("cooling-failure", "the inlet air warms by 40 °C: all GPUs throttle", _thermal_all, _TIME, sudden=False),
+    Fault("cooling-failure", "the inlet air warms by 38 °C: all GPUs throttle", _thermal_all, _TIME, sudden=False),
     Fault("power-cap", "all GPUs are limited to half or three quarters of their power", _cap, _TIME, sudden=False),
     Fault("power-brake", "a power brake halves the clocks for a while", _brake, _TIME, sudden=False),
     Fault("ecc-error", "an uncorrectable ECC error beside a loss spike", _ecc, _TIME | needs("grad")),
