@@ -1,0 +1,101 @@
+"""Finds a learning rate too low, or a warm-up too long, for the model to learn.
+
+What it checks: whether the loss falls, but by little of its start and in proportion to the learning rate spent, so that
+the second half of it still brings a third of the gain or more, while the gradient norm stays as large as at the
+start and the parameters hardly move. Runs that learn make most of their gain early.
+
+Why it matters: the model is where it was initialized; the run costs its full price for nothing.
+
+What to do: raise the peak learning rate tenfold (or shorten the warm-up), and check that it reaches the optimizer's
+parameter groups: updates of about a thousandth of the weights per step are usual.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from gdiag.measures.lr_progress import Slow, slow_descent
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD304"
+NAME = "lr-too-low"
+NEEDS: tuple[str, ...] = ("steps.lr", "steps.loss")
+
+
+def analyze(
+    run: RunView, *, most_gain: float = 0.15, late_share: float = 0.3, drift: float = 0.05, untrained: float = 4.0
+) -> list[Finding]:
+    """At most one finding, for the whole run.
+
+    most_gain: fall of the loss as a share of its start, above which the run learns. late_share: least share of it made in
+    the second half of the learning rate spent. drift: most relative change of the parameter norms. untrained: loss [nat]
+    from which a model counts as fresh where neither vocabulary nor token entropy says so.
+    """
+    schedule = run.schedule
+    if schedule is None or schedule.jumps:
+        return []
+    lr, loss, grad = run.series("lr").finite, run.series("loss"), run.series("grad_norm")
+    seen = slow_descent(lr, loss, grad)
+    if seen is None or len(loss.nonfinite):
+        return []
+    moved = _drift(run)
+    if (
+        not 4 * seen.error < seen.gain < most_gain * seen.start
+        or not late_share <= seen.late_share <= 1 - late_share / 2
+        or (seen.grad_ratio is not None and not 0.4 <= seen.grad_ratio <= 2.5)
+        or (moved is not None and moved > drift)
+    ):
+        return []
+    severity = Severity.WARNING if _fresh(run, seen, untrained) else Severity.INFO
+    share = schedule.warmup_steps / max(1, schedule.last_step - schedule.first_step)
+    evidence = [
+        Measure("loss_gain", seen.gain, "nat", limit=most_gain * seen.start),
+        Measure("level_before", seen.start, "nat"),
+        Measure("level_after", seen.start - seen.gain, "nat"),
+        Measure("late_gain_share", seen.late_share, limit=late_share),
+        Measure("noise", seen.error, "nat"),
+        Measure("lr_peak", schedule.peak),
+        Measure("warmup_share", share),
+    ]
+    if seen.grad_ratio is not None:
+        evidence.append(Measure("grad_ratio", seen.grad_ratio))
+    if moved is not None:
+        evidence.append(Measure("param_drift", moved, limit=drift))
+    why = f"with a warm-up over {share:.0%} of it" if share > 0.3 else f"at a peak learning rate of {schedule.peak:.3g}"
+    return [
+        Finding(
+            CODE, NAME, severity,
+            f"The loss falls by only {seen.gain:.3f} of {seen.start:.3f} nat over the run {why}, {seen.late_share:.0%} of it in the second half of the learning rate spent",
+            run.where(loss.finite.row(0), step=int(loss.step[0]), last_step=int(loss.step[-1])),
+            tuple(evidence),
+        )
+    ]  # fmt: skip
+
+
+def _fresh(run: RunView, seen: Slow, untrained: float) -> bool:
+    """Whether the loss says that the model has learned next to nothing at all."""
+    end = seen.start - seen.gain
+    entropy = run.series("token_entropy")
+    if len(entropy) >= 20:
+        return end > 1.1 * float(np.median(entropy.value))
+    vocabulary = run.run.config.get("vocabulary", run.run.config.get("vocab_size"))
+    if isinstance(vocabulary, int | float) and vocabulary > 1:
+        return end > 0.75 * log(vocabulary)
+    return end > untrained
+
+
+def _drift(run: RunView) -> float | None:
+    """Relative change of the parameter norm over the run, or its median over layers; None when not logged."""
+    total = run.series("param_norm").value
+    if len(total) >= 20:
+        return abs(float(total[-1] / total[0]) - 1) if total[0] else None
+    names = [c.column for c in run.layer_columns if c.quantity == "param_norm" and c.column in run.layers.columns]
+    changes = []
+    for name in names:
+        values = run.layers[name].drop_nulls().to_numpy()
+        if len(values) >= 20 and values[0] > 0:
+            changes.append(abs(float(values[-1] / values[0]) - 1))
+    return float(np.median(changes)) if changes else None

@@ -1,0 +1,61 @@
+"""GD303: the learning rate is gone long before the run is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.lr_decayed_early import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_runs import Floats, cosine, learning, view
+
+
+def halted(at: int, total: int = 1200) -> Floats:
+    """A loss that falls until `at` and stays."""
+    clean = learning(total, noise=0.0)
+    clean[at:] = clean[at]
+    return clean + 0.05 * np.random.default_rng(3).standard_normal(total)
+
+
+def gone(at: int, total: int = 1200, share: float = 1e-3) -> Floats:
+    lr = cosine(total)
+    lr[at:] = lr.max() * share
+    return lr
+
+
+@pytest.mark.parametrize("every", [1, 10])
+@pytest.mark.parametrize("at", [300, 700])
+def test_fires_where_rate_and_loss_stop(at: int, every: int) -> None:
+    run = view({"step": np.arange(1200)[::every], "lr": gone(at)[::every], "loss": halted(at)[::every]})
+    (finding,) = analyze(run)
+    assert finding.severity is Severity.WARNING
+    assert finding.where.step == at
+    assert finding.where.last_step == np.arange(1200)[::every][-1]
+
+
+def test_fires_when_a_cosine_ends_in_the_middle() -> None:
+    lr = np.concatenate((cosine(500, floor=0.0), np.zeros(700)))
+    (finding,) = analyze(view({"lr": lr, "loss": halted(470)}))
+    assert finding.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shape", ["cosine", "wsd", "steps", "constant"])
+def test_quiet_on_planned_decays(shape: str, seed: int) -> None:
+    t = np.arange(1200)
+    lr = {
+        "cosine": cosine(1200, floor=0.0),
+        "wsd": 3e-4 * np.clip((1200 - t) / 120, 0, 1),
+        "steps": 3e-4 * 0.3 ** (t // 300),
+        "constant": np.full(1200, 1e-3),
+    }[shape]
+    assert analyze(view({"lr": lr, "loss": learning(1200, seed=seed)})) == []
+
+
+def test_quiet_when_the_loss_goes_on_falling() -> None:
+    assert analyze(view({"lr": gone(300), "loss": learning(1200)})) == []
+
+
+def test_threshold_is_the_part_of_the_run_left() -> None:
+    run = view({"lr": gone(700), "loss": halted(700)})
+    assert analyze(run, left=0.5, low_left=0.5) == []

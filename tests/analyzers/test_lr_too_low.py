@@ -1,0 +1,44 @@
+"""GD304: the learning rate is too low to learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.lr_too_low import analyze
+from gdiag.measures.run import RunView
+from gdiag.model import Severity
+from tests.analyzers.made_runs import Floats, cosine, learning, view
+
+
+def crawling(start: float = 10.8, gain: float = 0.4, noise: float = 0.03) -> RunView:
+    lr = cosine(1000, peak=1e-7)
+    spent = np.cumsum(lr) / lr.sum()
+    rng = np.random.default_rng(5)
+    loss: Floats = start - gain * spent + noise * rng.standard_normal(1000)
+    return view({"lr": lr, "loss": loss, "grad_norm": 3.0 + 0.2 * rng.standard_normal(1000)})
+
+
+def test_fires_on_a_loss_in_proportion_to_the_rate_spent() -> None:
+    (finding,) = analyze(crawling())
+    assert finding.severity is Severity.WARNING
+    assert (finding.where.step, finding.where.last_step) == (0, 999)
+    assert finding.number("late_gain_share") == pytest.approx(0.5, abs=0.1)
+
+
+def test_is_information_where_the_model_may_be_trained_already() -> None:
+    (finding,) = analyze(crawling(start=1.4, gain=0.08, noise=0.005))
+    assert finding.severity is Severity.INFO
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_quiet_on_a_learning_run(seed: int) -> None:
+    assert analyze(view({"lr": cosine(), "loss": learning(seed=seed)})) == []
+
+
+def test_quiet_when_the_loss_does_not_move_at_all() -> None:
+    assert analyze(crawling(gain=0.0)) == []
+
+
+def test_threshold_is_the_gain() -> None:
+    assert analyze(crawling(), most_gain=0.03) == []
