@@ -160,7 +160,7 @@ def _episodes(
     for a, b in zip(hot[starts].tolist(), hot[ends].tolist(), strict=True):
         if b < done:
             continue
-        episode = _episode(value, base, z, strength, max(a, warmup, done), b, least)
+        episode = _episode(value, base, z, strength, max(a, warmup, done), b, threshold, least)
         if episode is not None:
             found.append(episode)
             done = episode.last + 1
@@ -168,7 +168,14 @@ def _episodes(
 
 
 def _episode(
-    value: Floats, base: Baseline, z: Floats, strength: Floats, first: int, last_hot: int, least: float
+    value: Floats,
+    base: Baseline,
+    z: Floats,
+    strength: Floats,
+    first: int,
+    last_hot: int,
+    threshold: float,
+    least: float,
 ) -> Episode | None:
     end = min(len(value), last_hot + SCALES[-1])
     onset = first + _onset(z[first:end])
@@ -182,7 +189,11 @@ def _episode(
     excess = float(value[peak]) - expected(peak)
     if excess < max(least, 3 * base.noise, 3 * scale) or not _rises(value, onset, last, scale):
         return None
-    recovery = _recovery(value, expected, peak, excess, scale)
+    top = float(strength[first : last_hot + 1].max(initial=0.0))
+    if top < threshold + 1.0 and excess < 6 * scale:
+        return None
+    gained = float(np.median(value[:5])) - expected.level
+    recovery = _recovery(value, expected, peak, max(scale, min(0.1 * excess, max(0.1 * gained, 3 * scale))))
     if recovery is not None:
         last = max(peak, recovery - 1)
         peak = onset + int(np.argmax(value[onset : last + 1]))
@@ -191,7 +202,7 @@ def _episode(
     effect = float(np.median(value[after] - [expected(int(i)) for i in after])) if len(after) >= 5 else float("nan")
     half = _half_life(value, expected, peak, recovery, excess, scale) if recovery is not None else None
     return Episode(
-        onset, peak, last, excess, excess / scale, float(strength[first : last_hot + 1].max(initial=0.0)),
+        onset, peak, last, excess, excess / scale, top,
         expected(onset), recovery, half, effect,
     )  # fmt: skip
 
@@ -239,14 +250,15 @@ def expected_level(value: Floats, base: Baseline, onset: int) -> _Line:
     return _Line(level, slope, onset)
 
 
-def _recovery(value: Floats, expected: _Line, peak: int, excess: float, scale: float) -> int | None:
+def _recovery(value: Floats, expected: _Line, peak: int, margin: float) -> int | None:
+    """First row, within 500 or a twentieth of the curve, whose median of nine is within `margin` of the level expected."""
     reach = min(len(value), peak + max(500, len(value) // 20))
     rows = np.arange(peak + 1, reach)
     if not len(rows):
         return None
     smooth = running_median(value[peak:reach], 9, centre=True)[1:]
     line = expected.level + expected.slope * np.log((rows + 1) / (expected.origin + 1))
-    back = np.flatnonzero(smooth <= line + max(scale, 0.1 * excess))
+    back = np.flatnonzero(smooth <= line + margin)
     return int(rows[back[0]]) if len(back) else None
 
 

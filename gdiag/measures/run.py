@@ -6,8 +6,11 @@ from functools import cached_property
 
 import polars as pl
 
+from gdiag.measures.changes import Learning, learning
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.data import Window, batch_window, own_history_z
+from gdiag.measures.loss_events import LossView, loss_view
+from gdiag.measures.nonfinite import NonFinite, nonfinite
 from gdiag.measures.schedule import Schedule, recognise
 from gdiag.measures.scheduler_state import Mismatch, mismatches
 from gdiag.measures.trajectory import Trajectory, trajectory
@@ -78,6 +81,21 @@ class RunView:
     def entropy_z(self, step: int) -> float | None:
         """Robust z of the token entropy of `step`'s batch against its own history, None when not logged."""
         return own_history_z(self.series("token_entropy"), step)
+
+    @cached_property
+    def losses(self) -> tuple[LossView, ...]:
+        """The loss along every path: scan and events; the trajectory first."""
+        return tuple(loss_view(path) for path in self.paths)
+
+    @cached_property
+    def learning(self) -> Learning | None:
+        """What the loss gained over the trajectory; None for fewer than 60 rows."""
+        return learning(self.series("loss").value)
+
+    @cached_property
+    def nonfinite(self) -> tuple[NonFinite, ...]:
+        """Stretches of NaN or infinite losses and norms on every path."""
+        return tuple(stretch for path in self.paths for stretch in nonfinite(path, self.steps))
 
     @property
     def layer_columns(self) -> tuple[LayerColumn, ...]:

@@ -124,9 +124,15 @@ def _reduced(frame: pl.DataFrame, metrics: list[str]) -> pl.DataFrame:
     held = {m for m in metrics if lead[m].count()}
     wanted = [m for m in metrics if m not in held and ranked[m].count()]
     medians = ranked.group_by("segment", "step", maintain_order=True).agg(
-        pl.col("rank").first(), pl.col("source").first(), pl.col("line").first(), *(pl.col(m).median() for m in wanted)
+        pl.col("rank").first(), pl.col("source").first(), pl.col("line").first(), *(_over_ranks(m) for m in wanted)
     )
     return pl.concat([lead, medians], how="diagonal") if lead.height else medians
+
+
+def _over_ranks(metric: str) -> pl.Expr:
+    """The median over ranks; NaN where any rank holds one, for the reduced value would be."""
+    column = pl.col(metric)
+    return pl.when(column.is_nan().any()).then(pl.lit(float("nan"))).otherwise(column.median()).alias(metric)
 
 
 def _doubled(frame: pl.DataFrame) -> tuple[float, float]:

@@ -1,0 +1,49 @@
+"""Single rows stand far above the level of the loss.
+
+What it checks: rows more than six robust standard deviations above the run's own level, outside every spike, after which
+the loss is where it was before. Reported once per run, with their rate.
+
+Why it matters: real training noise is skewed and heavy-tailed; such rows are batches that are hard to predict and harm
+nothing. A rate that rises, or rows that come from one source, are worth a look at the data.
+
+What to do: nothing, unless the rate rises; then print the samples of these steps and look for one source.
+"""
+
+from __future__ import annotations
+
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD106"
+NAME = "hard-batches"
+NEEDS: tuple[str, ...] = ("steps.loss",)
+
+
+def analyze(run: RunView, *, rows: int = 3) -> list[Finding]:
+    """At most one finding, info.
+
+    Thresholds:
+        rows: fewest such rows that are worth saying.
+    """
+    view = run.losses[0]
+    hard = view.hard_rows
+    if len(hard) < rows:
+        return []
+    curve = view.path.curve("loss")
+    judged = max(1, len(curve) - view.scan.warmup)
+    worst = int(hard[view.scan.z[hard].argmax()])
+    rate = 1000 * len(hard) / judged
+    said = (
+        f"{len(hard)} single rows stand over six times the noise above the loss's level ({rate:.2g} per 1,000 rows), "
+        f"the farthest at step {int(curve.step[worst])}"
+    )
+    where = run.where(curve.finite.row(int(hard[0])), last_step=int(curve.step[hard[-1]]))
+    evidence = (
+        Measure("rows", len(hard), "", rows),
+        Measure("rate", rate, "1/1000 rows"),
+        Measure("z", float(view.scan.z[worst]), "", 6.0),
+        Measure("farthest_step", int(curve.step[worst]), "step"),
+        Measure("noise", view.scan.noise, "nat"),
+        Measure("steps", ", ".join(str(int(s)) for s in curve.step[hard[:20]])),
+    )
+    return [Finding(CODE, NAME, Severity.INFO, said, where, evidence)]

@@ -1,0 +1,37 @@
+"""Evidence on a run's progress: shared by the analyzers of learning and plateau."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.measures.changes import Learning
+from gdiag.measures.run import RunView
+from gdiag.model import Measure
+
+
+def learning_measures(run: RunView, found: Learning, limit: float) -> tuple[Measure, ...]:
+    """Levels, flat share and learning rate of a run; `limit` is what the best level was held against (nat)."""
+    measures = [
+        Measure("level_before", found.first, "nat"),
+        Measure("level_after", found.end, "nat"),
+        Measure("best_level", found.best, "nat", limit),
+        Measure("flat_share", found.flat_share),
+        Measure("slope", found.slope, "nat per e-fold of steps"),
+        Measure("log_interval", run.losses[0].every, "step"),
+    ]
+    share = flat_lr_share(run, found)
+    if share is not None:
+        measures.append(Measure("lr_share_of_peak", share))
+        measures.append(Measure("lr_at_onset", share * float(run.series("lr").value.max())))
+    return tuple(measures)
+
+
+def flat_lr_share(run: RunView, found: Learning) -> float | None:
+    """Median learning rate over the flat part as a share of its peak; None when not logged."""
+    rate = run.series("lr")
+    if not len(rate) or float(rate.value.max()) <= 0:
+        return None
+    loss = run.series("loss")
+    start = int(loss.step[found.flat_from])
+    flat = rate.value[rate.step >= start]
+    return float(np.median(flat)) / float(rate.value.max()) if len(flat) else None

@@ -1,0 +1,90 @@
+"""Evidence and places of loss events: shared by the analyzers of the loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from gdiag.measures.loss_events import LossEvent, LossView
+from gdiag.measures.onset import Onset, onset_context
+from gdiag.measures.run import RunView
+from gdiag.model import Location, Measure
+
+
+def unit_of(event: LossEvent) -> str:
+    """'nat' for a loss that can be a cross-entropy, '' for one that goes below zero."""
+    return "nat" if float(event.curve.value.min()) > 0 else ""
+
+
+def amount(value: float, unit: str) -> str:
+    """A figure with three significant digits and its unit."""
+    return f"{value:.3g} {unit}".rstrip()
+
+
+def context(event: LossEvent, view: LossView) -> Onset:
+    """What the other columns say at the event's onset."""
+    return onset_context(event.path, event.onset_step, event.step(event.peak), view.every)
+
+
+def place(run: RunView, event: LossEvent) -> Location:
+    """The event's rows in the file, from onset to end."""
+    onset = event.curve.finite
+    time = event.path.curve("time")
+    location = run.where(onset.row(event.onset), last_step=event.last_step, time=time.at(event.onset_step))
+    return location
+
+
+def onset_measures(found: Onset) -> list[Measure]:
+    """The measures of an onset that are known."""
+    named = (
+        ("grad_ratio", found.grad_ratio, "", 10.0), ("grad_lead", found.grad_lead, "step", 2.0),
+        ("lr_at_onset", found.lr, "", None), ("lr_share_of_peak", found.lr_share_of_peak, "", None),
+        ("lr_ratio", found.lr_ratio, "", None), ("sample_start", found.sample_start, "", None),
+        ("sample_end", found.sample_end, "", None), ("token_entropy_z", found.token_entropy_z, "", 4.0),
+    )  # fmt: skip
+    return [Measure(name, value, unit, limit) for name, value, unit, limit in named if value is not None]
+
+
+def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> tuple[Measure, ...]:
+    """Everything a loss event is held against, under the standard evidence names; `z` is the limit it was held to."""
+    unit = unit_of(event)
+    measures = [
+        Measure("peak_excess", event.excess, unit, z * event.noise),
+        Measure("z", event.z, "", z),
+        Measure("rows", event.rows),
+        Measure("noise", event.noise, unit),
+        Measure("level_before", event.level, unit),
+        Measure("recovered", event.recovery is not None),
+        Measure("log_interval", view.every, "step"),
+        Measure("lone_row", event.lone),
+    ]
+    if math.isfinite(event.level_after):
+        measures.append(Measure("level_after", event.level_after, unit))
+    if event.recovery is not None:
+        measures.append(Measure("recovery_step", event.step(event.recovery), "step"))
+    if event.half_life is not None:
+        measures += [
+            Measure("half_life", event.half_life[0] * view.every, "step"),
+            Measure("half_life_to", event.half_life[1] * view.every, "step"),
+        ]
+    if math.isfinite(event.after_effect):
+        measures.append(Measure("after_effect", event.after_effect, unit, max(event.noise, 0.0)))
+    measures += onset_measures(context(event, view))
+    measures += place_measures(run, event)
+    return tuple(measures)
+
+
+def place_measures(run: RunView, event: LossEvent) -> Iterable[Measure]:
+    """Where the event lies: in a stretch that a restart took back, or right after a restart."""
+    if event.path.kind == "tail":
+        yield Measure("taken_back", True)
+        yield Measure("steps_lost", int(event.curve.step[-1]) - event.path.judged_from + 1, "step")
+        return
+    if event.path.kind == "writer":
+        yield Measure("other_writer", True)
+        return
+    end = event.step(event.recovery) if event.recovery is not None else event.last_step
+    yield Measure("steps_lost", max(1, end - event.onset_step), "step")
+    restarts = [r.step for r in run.trajectory.restarts if r.step <= event.onset_step]
+    if restarts:
+        yield Measure("steps_since_restart", event.onset_step - restarts[-1], "step")

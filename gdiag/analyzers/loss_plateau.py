@@ -1,0 +1,62 @@
+"""The loss stops falling long before the run ends.
+
+What it checks: the share of the run over which the loss stays within 1 % of its whole gain (or three standard errors) of
+its final level. It is a warning where the learning rate was below a tenth of its peak over that stretch, or where a model
+from scratch (first level 4 nats or more) stays flat over most of the run at more than 45 % of its first level.
+
+Why it matters: the steps of the plateau buy nothing. With a spent learning rate they could; at a high level the model has
+learnt no more than how often each token occurs.
+
+What to do: with a spent learning rate extend the schedule and resume from where it decayed; at a high level look for a
+learning rate that is too high or too low, vanishing gradients, a bad initialisation, or labels that do not fit.
+"""
+
+from __future__ import annotations
+
+from gdiag.analyzers.learning_evidence import flat_lr_share, learning_measures
+from gdiag.measures.changes import Learning
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Severity
+
+CODE = "GD108"
+NAME = "loss-plateau"
+NEEDS: tuple[str, ...] = ("steps.loss",)
+
+
+def analyze(
+    run: RunView, *, spent: float = 0.1, spent_flat: float = 0.35, flat: float = 0.6, level: float = 0.45,
+    scratch: float = 4.0, steps: int = 300, no_learning: float = 0.95,
+) -> list[Finding]:  # fmt: skip
+    """At most one finding.
+
+    Thresholds:
+        spent: share of the peak below which the learning rate is spent.
+        spent_flat: flat share of the run from which a plateau with a spent learning rate is reported.
+        flat: flat share of the run from which a plateau at a high level is reported.
+        level: share of the first level above which a level is high.
+        scratch: first level (nat) from which the run is taken to start from scratch.
+        steps: fewest steps of the run.
+        no_learning: share of the first level above which GD107 speaks instead.
+    """
+    curve, found = run.series("loss"), run.learning
+    if found is None or found.first <= 0 or curve.step[-1] - curve.step[0] < steps:
+        return []
+    if found.best >= no_learning * found.first or any(event.kind == "divergence" for event in run.losses[0].events):
+        return []
+    share = flat_lr_share(run, found)
+    idle = share is not None and share < spent and found.flat_share >= spent_flat and _truly_flat(found)
+    high = found.flat_share >= flat and found.end > level * found.first and _truly_flat(found)
+    if not (idle or high) or found.gain <= 0:
+        return []
+    onset = int(curve.step[found.flat_from])
+    said = f"Loss stays at {found.end:.4g} nat from step {onset} to the end, {found.flat_share:.0%} of the run"
+    if idle and share is not None:
+        said += f", with the learning rate at {share:.2g} of its peak"
+    severity = Severity.WARNING if idle or found.first >= scratch else Severity.INFO
+    where = run.where(curve.finite.row(found.flat_from), last_step=int(curve.step[-1]))
+    return [Finding(CODE, NAME, severity, said, where, learning_measures(run, found, level * found.first))]
+
+
+def _truly_flat(found: Learning) -> bool:
+    """Whether the flat part falls by less than a fiftieth of the whole gain per e-fold of steps."""
+    return found.slope > -0.02 * found.gain

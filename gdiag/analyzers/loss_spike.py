@@ -1,0 +1,54 @@
+"""The loss rises above its level for a while and comes back.
+
+What it checks: windowed sums of robust deviations from the run's own recent level (winsorised, so that no single row
+can fill a window) over the threshold, with a peak well above the noise. A single row counts only where no tail of hard
+batches explains it. Spikes that repeat are GD103, levels that stay up GD105, divergences GD104.
+
+Why it matters: steps are lost while the loss recovers, and an after-effect means that the model was harmed. Most spikes
+that recover need nothing.
+
+What to do: if the loss recovered and its level is unharmed, go on and inspect the samples of the onset. Otherwise go back
+to a checkpoint about 100 steps before the onset and skip 200-500 batches (PaLM, section 5.1).
+"""
+
+from __future__ import annotations
+
+from gdiag.analyzers.loss_evidence import amount, event_measures, place, unit_of
+from gdiag.measures.loss_events import LossEvent, LossView
+from gdiag.measures.repeats import single_spikes
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Severity
+
+CODE = "GD102"
+NAME = "loss-spike"
+NEEDS: tuple[str, ...] = ("steps.loss",)
+
+
+def analyze(run: RunView, *, z: float = 4.0, share: float = 0.005) -> list[Finding]:
+    """One finding for each spike that is not one of a series.
+
+    Thresholds:
+        z: least peak excess in robust standard deviations.
+        share: least peak excess as a share of what the run has gained.
+    """
+    return [
+        _finding(run, view, event, z)
+        for view in run.losses
+        for event in single_spikes(view)
+        if event.z >= z and event.excess >= share * event.gain
+    ]
+
+
+def _finding(run: RunView, view: LossView, event: LossEvent, z: float) -> Finding:
+    unit = unit_of(event)
+    if event.unfinished:
+        end = "and the log ends before it comes back"
+    elif event.recovery is None:
+        end = "and does not come back fully"
+    else:
+        end = f"and is back after {event.step(event.recovery) - event.onset_step} steps"
+    said = (
+        f"Loss rises {amount(event.excess, unit)} ({event.z:.0f} times its noise) above its level of "
+        f"{amount(event.level, unit)} at step {event.onset_step} {end}"
+    )
+    return Finding(CODE, NAME, Severity.WARNING, said, place(run, event), event_measures(run, view, event, z))

@@ -1,0 +1,220 @@
+"""What happened to the loss: spikes that come back, levels that stay up, divergences; each event once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gdiag.measures.baseline import Floats
+from gdiag.measures.changes import slow_rise
+from gdiag.measures.curves import Curve, Path
+from gdiag.measures.episodes import Episode, Scan, scan
+from gdiag.measures.segments import interval
+
+Kind = Literal["spike", "step_up", "divergence"]
+
+LONE_Z = 25.0
+"""A single row that far out is no hard batch: in 25 healthy runs (110,000 rows) single rows reach 18."""
+LONE_Z_JOINT = 20.0
+"""The same where the gradient norm stands out in the same row."""
+LONE_GAP = 2.0
+"""… and at least that many times as far out as the ordinary outliers of the run."""
+LONE_SHARE = 0.03
+"""… and by that share of what the run has gained."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossEvent:
+    """One event in the loss; rows index the path's loss curve."""
+
+    kind: Kind
+    path: Path
+    onset: int
+    peak: int
+    last: int
+    excess: float
+    """Peak above the level expected there, nat."""
+    z: float
+    level: float
+    """Level before, nat."""
+    level_after: float
+    noise: float
+    recovery: int | None
+    half_life: tuple[float, float] | None
+    """Logged rows, from and to."""
+    after_effect: float
+    gain: float
+    """What the run had gained before, nat: the measure of how much an excess matters."""
+    lone: bool = False
+    """A single row."""
+    slow: bool = False
+    """A rise without a spike."""
+    unfinished: bool = False
+    """The log ends before it shows whether the loss comes back."""
+
+    @property
+    def curve(self) -> Curve:
+        """The loss on the event's path."""
+        return self.path.curve("loss")
+
+    def step(self, row: int) -> int:
+        """The step of a row."""
+        return int(self.curve.step[row])
+
+    @property
+    def onset_step(self) -> int:
+        """First step of the event."""
+        return self.step(self.onset)
+
+    @property
+    def last_step(self) -> int:
+        """Last step of the event."""
+        return self.step(self.last)
+
+    @property
+    def rows(self) -> int:
+        """Logged rows from onset to end."""
+        return self.last - self.onset + 1
+
+
+@dataclass(frozen=True, slots=True)
+class LossView:
+    """The loss along one path: its scan and its events."""
+
+    path: Path
+    scan: Scan
+    events: tuple[LossEvent, ...]
+    hard_rows: NDArray[np.int64]
+    """Isolated outliers that are no event: batches that are hard to predict."""
+    every: int
+    """Steps between two logged losses."""
+
+
+def loss_view(path: Path) -> LossView:
+    """Scan the loss of `path` and sort what was found into events."""
+    curve = path.curve("loss")
+    value = curve.value
+    found = scan(value)
+    start = float(np.median(value[: max(3, min(10, len(value) // 50))])) if len(value) else 0.0
+    events = [_event(path, value, found, episode, start) for episode in found.episodes]
+    lone = _lone_rows(path, found, start)
+    events += [_lone_event(path, value, found, int(row), start) for row in lone]
+    events.sort(key=lambda event: event.onset)
+    events = _without_consequences(events)
+    rise = _slow_event(path, value, found, events, start)
+    if rise is not None:
+        events = [event for event in events if event.kind == "spike" and event.onset < rise.onset] + [rise]
+    events = [event for event in events if event.onset_step >= path.judged_from]
+    inside = np.zeros(len(value), dtype=bool)
+    for event in events:
+        inside[event.onset : event.last + 1 if event.kind == "spike" else len(value)] = True
+    hard = found.outliers[~inside[found.outliers]] if len(value) else found.outliers
+    hard = hard[curve.step[hard] >= path.judged_from]
+    return LossView(path, found, tuple(events), hard, interval(curve.step))
+
+
+def _event(path: Path, value: Floats, found: Scan, episode: Episode, start: float) -> LossEvent:
+    rows = len(value)
+    gain = max(0.0, start - episode.level)
+    sigma = episode.excess / episode.z
+    stretch = value[episode.peak : min(rows, episode.last + 300)]
+    after = float(np.median(stretch[2 * len(stretch) // 3 :])) if len(stretch) else float(value[episode.peak])
+    kind: Kind = "spike"
+    unfinished = False
+    if not episode.recovered:
+        rise = after - episode.level
+        left = rows - episode.onset
+        big = rise > max(0.25 * gain, 10 * sigma)
+        unfinished = left < 20 and not (big and left >= 10)
+        if not unfinished and rise > 2 * sigma:
+            kind = "divergence" if big else "step_up"
+        elif not unfinished and rows - episode.last < 10:
+            unfinished = True
+    return LossEvent(
+        kind, path, episode.onset, episode.peak, episode.last, episode.excess, episode.z, episode.level, after, found.noise,
+        episode.recovery, episode.half_life, after - episode.level if kind != "spike" else episode.after_effect, gain,
+        unfinished=unfinished,
+    )  # fmt: skip
+
+
+def _lone_rows(path: Path, found: Scan, start: float) -> list[int]:
+    """Outliers so far out that no tail of hard batches explains them."""
+    rows = found.outliers
+    if not len(rows):
+        return []
+    order = np.argsort(found.z[rows])[::-1]
+    far = found.z[rows][order]
+    ordinary = np.append(far[1:], 6.0)
+    gaps = np.flatnonzero((far >= LONE_GAP * ordinary) & (np.arange(len(far)) < 10))
+    if not len(gaps):
+        return []
+    chosen: list[int] = []
+    joint = _gradient_outliers(path)
+    steps = path.curve("loss").step
+    for row in rows[order[: int(gaps[-1]) + 1]].tolist():
+        excess = found.z[row] * found.base.scale[row]
+        limit = LONE_Z_JOINT if int(steps[row]) in joint else LONE_Z
+        if found.z[row] >= limit and excess >= LONE_SHARE * max(0.0, start - float(found.base.level[row])):
+            chosen.append(row)
+    return chosen
+
+
+def _gradient_outliers(path: Path) -> set[int]:
+    """Steps at which the logarithm of the gradient norm stands out by over eight standard deviations."""
+    curve = path.curve("grad_norm")
+    positive = curve.finite.keep(curve.value > 0)
+    if len(positive) < 30:
+        return set()
+    found = scan(np.log(positive.value))
+    return set(positive.step[found.z > 8].tolist())
+
+
+def _lone_event(path: Path, value: Floats, found: Scan, row: int, start: float) -> LossEvent:
+    level = float(found.base.level[row])
+    after = value[row + 1 : row + 51]
+    effect = float(np.median(after)) - level if len(after) >= 5 else float("nan")
+    back = row + 1 if row + 1 < len(value) else None
+    return LossEvent(
+        "spike", path, row, row, row, float(value[row]) - level, float(found.z[row]), level,
+        level + effect, found.noise, back, (0.0, 1.0), effect, max(0.0, start - level), lone=True,
+        unfinished=back is None,
+    )  # fmt: skip
+
+
+def _without_consequences(events: list[LossEvent]) -> list[LossEvent]:
+    """Drop what follows inside a divergence, and lone rows inside another event."""
+    kept: list[LossEvent] = []
+    for event in events:
+        if kept and kept[-1].kind == "divergence":
+            break
+        if kept and event.onset <= kept[-1].last:
+            continue
+        kept.append(event)
+    return kept
+
+
+def _slow_event(
+    path: Path, value: Floats, found: Scan, events: list[LossEvent], start: float
+) -> LossEvent | None:  # fmt: skip
+    if any(event.kind == "divergence" for event in events) or len(value) < 60:
+        return None
+    masked = np.zeros(len(value), dtype=bool)
+    for event in events:
+        if event.kind == "spike":
+            masked[event.onset : event.last + 1] = True
+    rise = slow_rise(value, masked)
+    if rise is None:
+        return None
+    raised = next((event for event in events if event.kind == "step_up"), None)
+    if raised is not None and raised.after_effect > 0.5 * rise.height:
+        return None
+    last = len(value) - 1
+    peak = rise.onset + int(np.argmax(value[rise.onset :]))
+    noise = max(found.noise, 1e-300)
+    return LossEvent(
+        "divergence", path, rise.onset, peak, last, rise.height, rise.height / noise, rise.best, rise.end, found.noise,
+        None, None, rise.height, max(0.0, start - rise.best), slow=True,
+    )  # fmt: skip

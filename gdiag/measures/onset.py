@@ -1,0 +1,83 @@
+"""What else the log says at an onset: gradient, learning rate, data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gdiag.measures.baseline import MAD_TO_SIGMA
+from gdiag.measures.curves import Curve, Path
+from gdiag.measures.data import batch_window, own_history_z
+
+GRADIENT_REACH = 20
+"""Rows before an onset in which a rising gradient norm is looked for."""
+GRADIENT_Z = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Onset:
+    """The columns around one onset; None where they are not logged or say nothing."""
+
+    grad_ratio: float | None = None
+    """Largest gradient norm from 20 rows before the onset to the peak, over the median of the rows before those."""
+    grad_lead: int | None = None
+    """Steps by which the gradient norm's onset comes before the loss's; only where every step is logged."""
+    lr: float | None = None
+    lr_share_of_peak: float | None = None
+    """Learning rate at the onset over the highest of the run."""
+    lr_ratio: float | None = None
+    """Learning rate at the onset over that ten rows before."""
+    sample_start: int | None = None
+    sample_end: int | None = None
+    """Samples consumed by the onset's step: first inclusive, last exclusive."""
+    token_entropy_z: float | None = None
+    """Token entropy of the onset's batch in robust standard deviations of the batches before."""
+    time: float | None = None
+    """Unix seconds of the onset's row."""
+
+
+def onset_context(path: Path, onset: int, peak: int, every: int) -> Onset:
+    """What the other columns of `path` say at step `onset`; `peak` is the step of the peak, `every` the log interval."""
+    ratio, lead = _gradient(path.curve("grad_norm"), onset, peak, every)
+    rate, share, change = _rate(path.curve("lr"), onset)
+    batch = batch_window(path.curve("sample_start"), path.curve("sample_end"), path.curve("samples"), onset)
+    start, end = (batch.first, batch.last) if batch is not None else (None, None)
+    return Onset(
+        ratio, lead, rate, share, change, start, end, own_history_z(path.curve("token_entropy"), onset), _exact(path.curve("time"), onset),
+    )  # fmt: skip
+
+
+def _gradient(curve: Curve, onset: int, peak: int, every: int) -> tuple[float | None, int | None]:
+    positive = curve.finite.keep(curve.value > 0)
+    first, last = np.searchsorted(positive.step, [onset, peak + 1])
+    start = max(0, int(first) - GRADIENT_REACH)
+    before = positive.value[max(0, start - 100) : start]
+    around = positive.value[start : int(last)]
+    if len(before) < 8 or not len(around):
+        return None, None
+    usual = float(np.median(before))
+    ratio = float(around.max()) / usual
+    if every > 1:
+        return ratio, None
+    log = np.log(before)
+    sigma = max(MAD_TO_SIGMA * float(np.median(np.abs(log - np.median(log)))), 0.02)
+    high = np.log(positive.value[start : int(last) + 5]) - np.log(usual) > GRADIENT_Z * sigma
+    if not high.any():
+        return ratio, None
+    return ratio, onset - int(positive.step[start + int(np.argmax(high))])
+
+
+def _rate(curve: Curve, onset: int) -> tuple[float | None, float | None, float | None]:
+    rate = curve.at(onset)
+    if rate is None:
+        return None, None, None
+    peak = float(curve.value.max())
+    row = int(np.searchsorted(curve.step, onset, side="right")) - 1
+    before = float(curve.value[max(0, row - 10)])
+    return rate, rate / peak if peak > 0 else None, rate / before if before > 0 else None
+
+
+def _exact(curve: Curve, step: int) -> float | None:
+    row = int(np.searchsorted(curve.step, step))
+    return float(curve.value[row]) if row < len(curve) and curve.step[row] == step else None
