@@ -119,10 +119,14 @@ def _strength(trajectory: Trajectory, event: Event) -> float | None:
     """How much of an event the logged losses hold: root of the sum of squared excesses over the noise."""
     if event.whole_run or event.benign:
         return None
-    forces = trajectory.forces
-    logged = (forces.step - forces.model.first_step) % forces.setup.every == 0
+    forces, every = trajectory.forces, trajectory.forces.setup.every
     excess = trajectory.curve.loss - trajectory.curve.quiet
+    sigma = trajectory.curve.sigma.copy()
+    if forces.averaged:
+        excess = np.convolve(excess, np.full(every, 1 / every))[: forces.n]
+        sigma /= math.sqrt(every)
+    logged = (forces.step - forces.model.first_step) % every == 0
     around = logged & (forces.step >= event.onset) & (forces.step < event.onset + 400)
-    clean = np.clip(excess[around] / trajectory.curve.sigma[around], 0.0, None)
-    quiet = math.sqrt(float(around.sum())) * 0.5
-    return round(max(0.0, math.sqrt(float((clean**2).sum())) - quiet), 2)
+    clean = np.clip(excess[around] / sigma[around], 0.0, None)
+    quiet = 0.5 * float(around.sum())
+    return round(math.sqrt(max(0.0, float((clean**2).sum()) - quiet)), 2)

@@ -1,0 +1,73 @@
+"""The suite's labelled runs: every fault over noise families, amplitudes, log intervals and naming styles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gdiag.simulate.case import Case, simulate
+from gdiag.simulate.faults import FAULTS
+from gdiag.simulate.faults.fault import Fault
+from gdiag.simulate.forces import Setup
+from gdiag.simulate.noise import NOISES, Noise
+from gdiag.simulate.styles import STYLES
+
+RANGES: Final = {"tune": 1_000, "report": 500_000}
+"""First seed of each range: look at the cases of one, report the figures of the other."""
+PER_FAULT: Final = 6
+PER_TRAP: Final = 8
+PLAIN_HEALTHY: Final = 40
+EVERY: Final = (1, 1, 5, 1, 10, 50)
+AMPLITUDES: Final = (None, 0.1, 0.3, 1.0, 3.0, None)
+SIZED: Final = frozenset({"spike", "small-spike", "step-up", "slow-divergence", "resume-optimizer-lost"})
+"""Faults whose amplitude is walked through from 0.1 nat up; others draw their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to make one case again."""
+
+    fault: str
+    setup: Setup
+
+    @property
+    def command(self) -> str:
+        """The command line that writes this case."""
+        s = self.setup
+        size = f" --amplitude {s.amplitude}" if s.amplitude is not None else ""
+        return f"gdiag simulate {self.fault} --seed {s.seed} --style {s.style} --steps {s.steps} --every {s.every} --noise {s.noise}{size}"
+
+    def make(self) -> Case:
+        """The case."""
+        return simulate(self.fault, self.setup)
+
+
+def recipes(first_seed: int, only: frozenset[str] = frozenset(), scale: int = 1) -> Iterator[Recipe]:
+    """Every case of the range that begins at `first_seed`; `scale` multiplies the number of cases."""
+    for number, fault in enumerate(FAULTS):
+        if only and fault.name not in only:
+            continue
+        count = scale * (PLAIN_HEALTHY if fault.name == "healthy" else PER_TRAP if fault.healthy else PER_FAULT)
+        for k in range(count):
+            yield _recipe(fault, number, k, first_seed)
+
+
+def _recipe(fault: Fault, number: int, k: int, first_seed: int) -> Recipe:
+    able = [style for style in STYLES if fault.needs <= style.carries]
+    heavy = "layers" in fault.needs or "ranks" in fault.needs
+    # A one-step event is only in the log where its step is logged.
+    every = 1 if (fault.sudden and fault.needs & {"layers", "ids"}) else EVERY[(k + number) % len(EVERY)]
+    noise: Noise = NOISES[(k + number) % len(NOISES)]
+    steps = {1: 800 if heavy else 2000, 5: 3000, 10: 4000, 50: 8000}[every]
+    return Recipe(
+        fault.name,
+        Setup(
+            seed=first_seed + 100 * number + k,
+            steps=steps,
+            every=every,
+            style=able[(3 * k + number) % len(able)].name,
+            noise=noise,
+            amplitude=AMPLITUDES[k % len(AMPLITUDES)] if fault.name in SIZED else None,
+        ),
+    )
