@@ -56,5 +56,7 @@ def main() -> None:
     try:
         app()
     except GdiagError as error:
-        typer.echo(f"gdiag: {' '.join(str(error).split())}", err=True)
+        from gdiag.renderers.words import shown
+
+        typer.echo(f"gdiag: {shown(' '.join(str(error).split()))}", err=True)
         sys.exit(2)
