@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Run
 from tests.cli.running import gdiag
 
 GARBAGE: dict[str, bytes] = {
@@ -15,7 +16,6 @@ GARBAGE: dict[str, bytes] = {
     "blank.csv": b"\n\n\n",
     "zeros.bin": bytes(10_000),
     "noise.bin": random.Random(1).randbytes(50_000),
-    "noise.jsonl": random.Random(2).randbytes(50_000),
     "broken.jsonl.gz": gzip.compress(b'{"step": 1, "loss": 2.0}\n' * 100)[:-20],
     "not.gz": b"\x1f\x8b\x08 no gzip at all",
     "not.zst": b"\x28\xb5\x2f\xfd no zstd at all",
@@ -36,9 +36,9 @@ GARBAGE: dict[str, bytes] = {
 
 @pytest.mark.parametrize("command", ["analyze", "doctor"])
 @pytest.mark.parametrize("name", GARBAGE)
-def test_garbage_is_refused_or_read_but_never_a_traceback(tmp_path: Path, name: str, command: str) -> None:
+def test_garbage_is_refused_or_read_but_never_a_traceback(run: Run, tmp_path: Path, name: str, command: str) -> None:
     (tmp_path / name).write_bytes(GARBAGE[name])
-    done = gdiag(command, name, cwd=tmp_path)
+    done = run(command, name)
     assert b"Traceback" not in done.stderr
     assert done.returncode in (0, 1, 2)
     assert b"\x1b" not in done.stdout + done.stderr
@@ -48,13 +48,13 @@ def test_garbage_is_refused_or_read_but_never_a_traceback(tmp_path: Path, name: 
         assert done.stdout == b""
 
 
-def test_a_folder_of_garbage_is_refused_and_one_good_file_in_it_is_read(tmp_path: Path) -> None:
+def test_a_folder_of_garbage_is_refused_and_one_good_file_in_it_is_read(run: Run, tmp_path: Path) -> None:
     for name, content in GARBAGE.items():
         if name.endswith((".bin", ".txt", ".json", ".gz", ".zst")):
             (tmp_path / name).write_bytes(content)
-    assert gdiag("analyze", ".", cwd=tmp_path).returncode == 2
+    assert run("analyze", ".").returncode == 2
     (tmp_path / "good.csv").write_text("step,loss\n" + "".join(f"{k},{3 - k / 100}\n" for k in range(100)))
-    done = gdiag("analyze", ".", cwd=tmp_path)
+    done = run("analyze", ".")
     assert done.returncode in (0, 1), done.stderr
     assert b"good.csv" in done.stdout
 
@@ -65,7 +65,7 @@ def test_standard_input_is_read(tmp_path: Path) -> None:
     assert gdiag("analyze", "-", cwd=tmp_path).returncode == 2
 
 
-def test_a_folder_that_may_not_be_read_is_one_sentence(tmp_path: Path) -> None:
-    done = gdiag("analyze", str(tmp_path / "a\x1b[31mb"), cwd=tmp_path)
+def test_a_folder_that_may_not_be_read_is_one_sentence(run: Run, tmp_path: Path) -> None:
+    done = run("analyze", str(tmp_path / "a\x1b[31mb"))
     assert done.returncode == 2
     assert b"\x1b" not in done.stderr
