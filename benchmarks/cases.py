@@ -20,7 +20,7 @@ PER_TRAP: Final = 8
 PLAIN_HEALTHY: Final = 40
 EVERY: Final = (1, 1, 5, 1, 10, 50)
 AMPLITUDES: Final = (None, 0.1, 0.3, 1.0, 3.0, None)
-SIZED: Final = frozenset({"spike", "small-spike", "step-up", "slow-divergence", "resume-optimizer-lost"})
+SIZED: Final = frozenset({"spike", "small-spike", "step-up", "resume-optimizer-lost"})
 """Faults whose amplitude is walked through from 0.1 nat up; others draw their own."""
 
 

@@ -117,16 +117,16 @@ def _habits(forces: Forces, kind: Fault, written: Style) -> None:
 
 def _strength(trajectory: Trajectory, event: Event) -> float | None:
     """How much of an event the logged losses hold: root of the sum of squared excesses over the noise."""
-    if event.whole_run or event.benign:
+    if event.benign:
         return None
     forces, every = trajectory.forces, trajectory.forces.setup.every
-    excess = trajectory.curve.loss - trajectory.curve.quiet
-    sigma = trajectory.curve.sigma.copy()
+    excess, sigma = trajectory.curve.extra, trajectory.curve.sigma
     if forces.averaged:
         excess = np.convolve(excess, np.full(every, 1 / every))[: forces.n]
-        sigma /= math.sqrt(every)
+        sigma = sigma / math.sqrt(every)
     logged = (forces.step - forces.model.first_step) % every == 0
-    around = logged & (forces.step >= event.onset) & (forces.step < event.onset + 400)
-    clean = np.clip(excess[around] / sigma[around], 0.0, None)
-    quiet = 0.5 * float(around.sum())
-    return round(math.sqrt(max(0.0, float((clean**2).sum()) - quiet)), 2)
+    # One row cannot be told from a hard batch however far out it lies: each counts up to eight standard deviations.
+    share = np.clip(
+        np.abs(excess[logged & (forces.step >= event.onset)]) / sigma[logged & (forces.step >= event.onset)], 0.0, 8.0
+    )
+    return round(float(np.sqrt((share**2).sum())), 2)

@@ -30,6 +30,8 @@ class Curve:
     loss: Floats
     quiet: Floats
     """The loss that this run would have without fault and noise."""
+    extra: Floats
+    """What the fault adds to it, before noise."""
     sigma: Floats
     """Standard deviation of the batch noise [nat]."""
     gain: Floats
@@ -74,7 +76,7 @@ def curve(forces: Forces) -> Curve:
     jitter = rng.standard_normal(n)
     seen: set[int] = set()
     out = Curve(
-        loss=np.zeros(n), quiet=np.zeros(n), sigma=np.zeros(n), gain=np.zeros(n), scale=np.zeros(n),
+        loss=np.zeros(n), quiet=np.zeros(n), extra=np.zeros(n), sigma=np.zeros(n), gain=np.zeros(n), scale=np.zeros(n),
         skipped=np.zeros(n, bool), progress=np.zeros(n),
     )  # fmt: skip
     state = _State()
@@ -87,9 +89,8 @@ def curve(forces: Forces) -> Curve:
         familiar = forces.memorised if batch in seen else 0.0
         seen.add(batch)
         out.quiet[i], out.sigma[i] = quiet, made.noise * quiet
-        out.loss[i] = (quiet + extra + float(forces.excess[i]) - familiar) * (
-            1 + made.noise * (float(noise[i]) + float(replay[i]))
-        )
+        out.extra[i] = extra + float(forces.excess[i]) - familiar
+        out.loss[i] = (quiet + float(out.extra[i])) * (1 + made.noise * (float(noise[i]) + float(replay[i])))
         felt = (state.harm + max(0.0, float(forces.shift[i]))) * float(forces.feel[i])
         early = 1.6 * math.exp(-state.progress / (2 * made.span))
         out.gain[i] = (

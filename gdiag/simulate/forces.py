@@ -237,6 +237,13 @@ class Forces:
         """Executed steps."""
         return len(self.step)
 
+    def level(self) -> Floats:
+        """The loss that the undisturbed run would have, (n,), without noise [nat]; its floor follows the rate at once."""
+        made = self.model
+        progress = np.cumsum(np.minimum(self.rate, 1.3)) * self.learning
+        fall: Floats = (made.start - made.floor) * (1 + progress / made.span) ** -made.power
+        return made.floor + fall + made.lr_floor * self.rate
+
     def pick(self, low: float, high: float) -> int:
         """A random executed step between two shares of the run."""
         return int(self.rng.integers(int(low * self.n), max(int(low * self.n) + 1, int(high * self.n))))

@@ -85,7 +85,8 @@ def _divergence(forces: Forces) -> list[Event]:
 def _slow_divergence(forces: Forces) -> list[Event]:
     at = forces.pick(0.25, 0.5)
     done = np.linspace(0.0, 1.0, forces.n - at)
-    forces.shift[at:] += forces.size(0.5, 2.0) * done ** float(forces.rng.uniform(0.8, 1.5))
+    level = forces.level()
+    forces.shift[at:] += level[at] - level[at:] + forces.size(0.3, 2.0) * done ** float(forces.rng.uniform(0.8, 1.5))
     causes = (*_DIVERGENT, "weight_decay_too_small")
     return [
         Event(

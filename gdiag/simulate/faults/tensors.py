@@ -59,6 +59,7 @@ def _vanishing(forces: Forces) -> list[Event]:
     below = forces.model.network.blocks - _depths(forces)
     forces.layer_gain -= float(forces.rng.uniform(2.5, 4.0)) * below[None, :]
     forces.learning = 0.004
+    forces.sharpness *= 0.3
     layer = forces.model.network.block(0)
     patterns = ("vanishing_gradient", "no_learning", "plateau")
     return [

@@ -14,8 +14,9 @@ from gdiag.simulate.truth import Event
 def _overfitting(forces: Forces) -> list[Event]:
     at = forces.pick(0.3, 0.5)
     done = np.clip((np.arange(forces.n) - at) / (forces.n - at), 0.0, None)
-    forces.eval_shift += forces.size(0.3, 1.2) * done
     forces.shift -= 0.25 * done
+    level = forces.level()
+    forces.eval_shift += np.where(done > 0, level[at] - level, 0.0) + forces.size(0.3, 1.2) * done - forces.shift
     return [Event("overfitting", ("overfitting",), ("eval_divergence",), forces.seen(at), slow=True)]
 
 
