@@ -13,11 +13,9 @@ from gdiag.analyzers import (
     lr_discontinuity,
     lr_schedule,
     lr_too_low,
-    missing_warmup,
     no_learning,
     repeated_spikes,
     scheduler_not_restored,
-    unstable_at_peak_lr,
 )
 from gdiag.analyzers.analyzer import Analyzer
 
@@ -34,7 +32,5 @@ ANALYZERS: tuple[Analyzer, ...] = (
     lr_discontinuity,
     lr_decayed_early,
     lr_too_low,
-    missing_warmup,
     scheduler_not_restored,
-    unstable_at_peak_lr,
 )

@@ -51,12 +51,10 @@ app.command()(convert)
 app.command()(simulate)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Run the command line; what the user can correct is one sentence on standard error and exit code 2."""
     try:
-        app(arguments)
+        app()
     except GdiagError as error:
-        from gdiag.renderers.words import shown
-
-        typer.echo(f"gdiag: {shown(' '.join(str(error).split()))}", err=True)
+        typer.echo(f"gdiag: {' '.join(str(error).split())}", err=True)
         sys.exit(2)

@@ -7,7 +7,32 @@ from pathlib import Path
 from typing import Final
 
 from gdiag.errors import InputError
-from gdiag.ingesters import csv, jsonl, llmc, maxtext, megatron, modded_nanogpt, nccl_tests, step_bars, torchtitan, verl
+from gdiag.ingesters import (
+    aligned,
+    blocks,
+    console_generic,
+    csv,
+    deepspeed,
+    fairseq,
+    hf_console,
+    job_log,
+    jsonl,
+    layer_lines,
+    litgpt,
+    llmc,
+    maxtext,
+    megatron,
+    mllog,
+    modded_nanogpt,
+    nanogpt,
+    nccl_tests,
+    openai_logger,
+    openmmlab,
+    step_bars,
+    step_pairs,
+    torchtitan,
+    verl,
+)  # fmt: skip
 from gdiag.ingesters.assemble import assemble
 from gdiag.ingesters.files import gather
 from gdiag.ingesters.reading import Ingester, Input, Options, Reading
@@ -16,8 +41,10 @@ from gdiag.schema import Records
 
 INGESTERS: Final[tuple[Ingester, ...]] = (
     jsonl, csv,
-    megatron, torchtitan, modded_nanogpt, llmc, step_bars, maxtext, verl,
+    megatron, torchtitan, modded_nanogpt, llmc, nanogpt, litgpt, step_bars, maxtext, verl, blocks, fairseq, openmmlab, mllog,
+    hf_console, openai_logger, step_pairs, deepspeed, aligned, layer_lines,
     nccl_tests,
+    console_generic, job_log,
 )  # fmt: skip
 """Every format; the surest wins, the earlier one on a tie."""
 
@@ -50,8 +77,6 @@ def recognise(given: Input) -> Ingester | None:
 
 
 def _read(given: Input, options: Options) -> Reading:
-    if given.refusal:
-        raise InputError(given.refusal)
     if not given.head.strip():
         raise InputError(f"{given.path} is empty")
     ingester = recognise(given)

@@ -17,7 +17,9 @@ from gdiag.model import Value
 
 Fix = Callable[[pl.DataFrame], pl.DataFrame]
 
-_DAMAGED: Final = r"^[\s:=#\[]*\d+\s*(?:$|[/|,:\]]|\S+[:=])"
+_CONTROL: Final = bytes(b for b in range(32) if b not in b"\t\n\r\b\f\x1b\x07") + b"\x7f"
+_LAST: list[tuple[bytes, bytes]] = []
+DAMAGED: Final = r"^[\s:=#\[]*\d+\s*(?:$|[/|,:\]]|\S+[:=])"
 _TOTAL: Final = r"^[\s:=]*\d+\s*/\s*(\d+)"
 
 
@@ -64,13 +66,45 @@ class Found:
 
 
 def matches(given: Input, pattern: re.Pattern[bytes]) -> int:
-    """How often the pattern occurs in a sample of the file, escapes and carriage returns aside."""
-    return len(pattern.findall(console.clean(given.sample()).replace(b"\r", b"\n")))
+    """How often the pattern occurs in a sample of the file, escapes and carriage returns aside; 0 in binary files."""
+    return 0 if is_binary(given) else len(pattern.findall(sample(given)))
+
+
+def sample(given: Input) -> bytes:
+    """A sample of the file as clean lines; the last one is kept, as all formats ask for the same one by one."""
+    if _LAST and _LAST[0][0] is given.head:
+        return _LAST[0][1]
+    found = console.clean(given.sample()).replace(b"\r", b"\n")
+    _LAST[:] = [(given.head, found)]
+    return found
+
+
+def is_binary(given: Input) -> bool:
+    """Whether the head is full of bytes that no console prints (a block of NUL, as crashes leave them, aside)."""
+    head = given.head[:4096].replace(b"\0" * 8, b"")
+    return len(head.translate(None, _CONTROL)) < 0.98 * len(head)
 
 
 def sureness(count: int) -> float:
     """How sure a format is that saw `count` of its step lines."""
     return 0.0 if count == 0 else 0.75 if count == 1 else 0.95
+
+
+def recognise_by(given: Input, pattern: re.Pattern[bytes]) -> float:
+    """How sure a format is whose lines the pattern finds."""
+    return sureness(matches(given, pattern))
+
+
+def lines_of(given: Input) -> pl.DataFrame:
+    """`line`, `text` of the whole file; lines too long to be looked at are blank."""
+    table = console.lines(given.data())
+    long = pl.col("text").str.len_bytes() > console.MAX_LINE
+    return table.with_columns(pl.when(long).then(pl.lit("")).otherwise(pl.col("text")).alias("text"))
+
+
+def no_rejects() -> pl.DataFrame:
+    """An empty table of rejects."""
+    return pl.DataFrame(schema={"line": pl.Int64, "reason": pl.String, "text": pl.String})
 
 
 def recognise(given: Input, grammar: Grammar) -> float:
@@ -105,7 +139,7 @@ def find(given: Input, options: Options, grammar: Grammar) -> Found:
     if grammar.evaluation:
         wide = _evaluation(wide, steps, grammar)
     wide = with_prefix(wide, steps, options)
-    left = got.left.filter(pl.col("text").str.contains(_DAMAGED)) if len(wide) else got.left.clear()
+    left = got.left.filter(pl.col("text").str.contains(DAMAGED)) if len(wide) else got.left.clear()
     config, finished = _total(steps, wide)
     return Found(
         table, wide, pl.concat([long, damaged(left, grammar.marker)]).sort("line"), cut_note(got.cut), config, finished

@@ -19,8 +19,6 @@ from gdiag.model import Exit
 from gdiag.schema import TABLES
 
 _Kind = Literal["checkpoint", "restart", "exit", "oom", "nccl_timeout", "nccl_warning", "gpu_lost", "megatron_rerun"]
-_END: Final = Literal["clean", "abnormal", ""]
-
 _STEP_NAME: Final = r"(?:checkpoint-|iter_0*|global_?step_?0*|step[-_=]?0*|step |iteration[ :=]+|iter )"
 _NEEDLES: Final = (
     "checkpoint", "ckpt", "saving model", "saved model", "saving state", "resum", "restor", "cancelled at", "signal", "sigterm",
@@ -61,7 +59,7 @@ _RULES: Final = (
     _rule("exit", r"^process \d+ exits? successfully|\bexits successfully\b|exited with (?:exit )?code 0\b", "clean"),
     _rule(
         "exit",
-        r"\btraining (?:is )?(?:completed?|finished|done)\b|\b(?:finished|done) training\b|\bend of training\b|"
+        r"\btraining (?:is )?(?:completed?|finished|done)\b|\b(?:finished|done) training\b(?! warm)|\bend of training\b|"
         r"exiting program (?:at|after) iteration",
         "clean",
     ),
@@ -81,7 +79,10 @@ _RULES: Final = (
 )  # fmt: skip
 _ERROR_LINE: Final = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)\b(?::|$)")
 _FRAME: Final = re.compile(r"^(?:\s|During handling|The above exception|Traceback|\.\.\.|$)")
-_PER_KIND: Final = 1000
+_MOST: Final = 20_000
+"""Events of one console at most: past that they say nothing new."""
+_LOOK: Final = 800
+"""Characters of a line that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,28 +105,21 @@ def scan(table: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, fin
     others = table.join(steps.select("line").unique(), on="line", how="anti", maintain_order="left")
     hits = others.filter(pl.col("text").str.contains_any(list(_NEEDLES), ascii_case_insensitive=True))
     rows: list[dict[str, object]] = []
-    seen: set[tuple[str, object, str]] = set()
-    counts: dict[str, int] = {}
     ends: list[tuple[int, str]] = []
     tails = _tracebacks(others, hits)
     inside = 0
-    for line, raw in zip(hits["line"].to_list(), hits["text"].to_list(), strict=True):
-        if line < inside:
+    last = int(str(steps["line"].max())) if len(steps) else 0
+    for line, raw in hits.iter_rows():
+        if line < inside or len(rows) >= _MOST:
             continue
-        prefix, message = console.peel(raw[:4000])
+        prefix, message = console.peel(raw[:_LOOK])
         row, end = _judge(line, prefix, message, tails)
         inside = max(inside, tails.get(line, (0, ""))[0])
-        if row is None:
+        if row is None or (end == "clean" and line < last):
             continue
         if end:
             ends.append((line, end))
-        key = (str(row["kind"]), row["step"], re.sub(r"\d+", "#", str(row["text"]))[:120])
-        counts[key[0]] = counts.get(key[0], 0) + 1
-        if key in seen or counts[key[0]] > _PER_KIND:
-            continue
-        seen.add(key)
         rows.append(row)
-    last = int(str(steps["line"].max())) if len(steps) else 0
     return Evidence(_events(rows, steps, tz), _exit(ends, last, finished=finished))
 
 
@@ -197,12 +191,15 @@ def _events(rows: list[dict[str, object]], steps: pl.DataFrame, tz: str | None) 
             "text": pl.String,
         },
     )
-    frame = frame.with_columns(console.clocks(frame["prefix"], tz), console.ranks(frame["prefix"]))
+    said = frame.select(pl.col("prefix") + " " + pl.col("text").str.slice(0, 200)).to_series()
+    frame = frame.with_columns(console.clocks(said, tz), console.ranks(frame["prefix"]))
     if len(steps):
         known = steps.select("line", pl.col("step").cast(pl.Int64).alias("near")).drop_nulls().sort("line")
         frame = frame.join_asof(known, on="line", strategy="backward").with_columns(
             pl.coalesce("step", "near").alias("step")
         )
+    shape = pl.col("text").str.replace_all(r"\d+", "#").str.slice(0, 120)
+    frame = frame.unique(["kind", "step", shape], keep="first", maintain_order=True)  # every rank prints the same
     types = TABLES["events"]
     return frame.select(pl.col(c).cast(types[c]) for c in ("line", "time", "step", "rank", "kind", "value", "text"))
 

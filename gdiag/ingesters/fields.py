@@ -18,6 +18,7 @@ import polars as pl
 from gdiag.ingesters.text import NUMBER
 
 _TOKEN: Final = re.compile(rf"(?<![\w.]){NUMBER}")
+_LAST: Final = re.compile(rf"{NUMBER}$")
 _UNIT: Final = re.compile(r"^(?:[A-Za-zµ%]+(?:/[A-Za-z]+)*|\s(?:ms|us|s|sec|seconds|[KMGT]i?B)(?![\w/:=]))?")
 _WORD_AFTER: Final = re.compile(r"\s+[A-Za-z][\w ]*[:=]")
 _SCALES: Final = {
@@ -96,7 +97,7 @@ def read(
         table: `line`, `text`.
         separator: literal between fields (' | '), or None when labels alone tell fields apart.
         ends: whether the file's last line ended with a newline; else its last number may be cut.
-        first: name of the first number.
+        first: name of the first number; '' when its label names it.
         shape: what the text of a step line begins with; other lines are left.
     """
     begins = re.compile(shape)
@@ -170,7 +171,7 @@ def _learn(samples: Sequence[str], separator: str | None, first: str) -> _Layout
     for index, (literals, numbers) in enumerate(pieces):
         kept, glue = _merge_constants(literals, numbers, [line[index] for line in alike])
         slots.append(tuple(_slots(glue, kept, first if not slots else "", seen)))
-    if not slots or not slots[0] or slots[0][0].name != first:
+    if not slots or not any(slots) or (first and (not slots[0] or slots[0][0].name != first)):
         return None
     return _Layout(tuple(slots), len(pieces))
 
@@ -296,7 +297,7 @@ def pairs(text: str, separator: str | None, first: str = "") -> list[tuple[str, 
         for position, number in enumerate(numbers):
             before, after = literals[position], literals[position + 1]
             name = first if first and not found else label(before if position == 0 else _UNIT.sub("", before))
-            if not name or (separator and position):
+            if not name:
                 continue
             unit = _UNIT.match(after)
             scale = _SCALES.get(unit[0].strip(), 1.0) if unit else 1.0
@@ -317,19 +318,14 @@ def _one_by_one(
     names = set(known)
     for line, text in table.iter_rows():
         found = pairs(text, separator, first) if begins.match(text) else []
-        order = [name for name, _ in found]
-        if (
-            len(order) > 1
-            and len(order) < len(known)
-            and (not text.rstrip().endswith(end) if end else order == known[: len(order)])
-        ):
+        if _is_cut(text, found, known, end):
             cut.append(line)
             found = found[:-1] if text.rstrip()[-1:] in _OPEN else found
         row: dict[str, float] = {}
         for name, value in found:
             if name == first or not names or name in names:
                 row.setdefault(name, value)
-        if len(row) > 1 and first in row:
+        if len(row) > 1 and (not first or first in row):
             rows.append({"line": line, **row})
         else:
             left.append((line, text))
@@ -338,6 +334,17 @@ def _one_by_one(
         return None, rest, cut
     schema = {"line": pl.Int64, **{name: pl.Float64 for row in rows for name in row if name != "line"}}
     return pl.DataFrame(rows, schema=schema), rest, cut
+
+
+def _is_cut(text: str, found: list[tuple[str, float]], known: list[str], end: str) -> bool:
+    """Whether a line stops before its like do."""
+    order = [name for name, _ in found]
+    if len(order) < 2 or len(order) >= len(known):
+        return False
+    if end:
+        return not text.rstrip().endswith(end)
+    last = _LAST.search(text.rstrip())
+    return order == known[: len(order)] and last is not None and float(last[0].replace(",", "")) == found[-1][1]
 
 
 def _distrust_last(fields: Fields, table: pl.DataFrame) -> Fields:

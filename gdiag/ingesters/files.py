@@ -8,7 +8,6 @@ import gzip
 import io
 import lzma
 import sys
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -30,7 +29,7 @@ def gather(paths: Sequence[str | Path]) -> list[Input]:
     """Every file below the given paths, in the order given, folders in order of name.
 
     Raises:
-        InputError: a path does not exist, or a glob fits nothing.
+        InputError: a path does not exist, a glob fits nothing, or the only file cannot be read.
     """
     found: list[Input] = []
     seen: set[Path] = set()
@@ -41,18 +40,10 @@ def gather(paths: Sequence[str | Path]) -> list[Input]:
         for path in _expand(str(given)):
             if path.resolve() not in seen:
                 seen.add(path.resolve())
-                found.append(_open(path))
+                found.append(open_file(path))
     if not found:
         raise InputError(f"no files in {', '.join(map(str, paths))}")
     return found
-
-
-def _open(path: Path) -> Input:
-    """One file of several: what cannot be opened is an input that says why, so that the others are still read."""
-    try:
-        return open_file(path)
-    except InputError as error:
-        return Input(path=str(path), head=b"", refusal=str(error))
 
 
 def _expand(given: str) -> list[Path]:
@@ -155,7 +146,7 @@ def _unpack(opener: Callable[[BinaryIO], BinaryIO], file: BinaryIO, path: Path) 
             size += len(piece)
             if size > limit:
                 raise InputError(f"{path} grows past {limit / 2**20:.0f} MiB when unpacked, which no log does")
-    except (EOFError, OSError, lzma.LZMAError, zlib.error, ValueError) as error:
+    except (EOFError, OSError, lzma.LZMAError, ValueError) as error:
         if isinstance(error, OSError) and not pieces and error.errno is not None and error.errno > 0:
             raise
         if not pieces:

@@ -7,7 +7,25 @@ import random
 from collections.abc import Callable
 from types import ModuleType
 
-from gdiag.ingesters import llmc, maxtext, megatron, modded_nanogpt, step_bars, torchtitan, verl
+from gdiag.ingesters import (
+    blocks,
+    console_generic,
+    fairseq,
+    hf_console,
+    litgpt,
+    llmc,
+    maxtext,
+    megatron,
+    mllog,
+    modded_nanogpt,
+    nanogpt,
+    openai_logger,
+    openmmlab,
+    step_bars,
+    step_pairs,
+    torchtitan,
+    verl,
+)
 from gdiag.ingesters.files import from_bytes
 from gdiag.ingesters.reading import Input, Options, Reading
 
@@ -88,5 +106,91 @@ FORMATS: dict[str, tuple[ModuleType, Line]] = {
             f"timing_s/step:{20.1 + s % 2:.3f}"
         ),
     ),
+    "nanogpt": (
+        nanogpt,
+        lambda s, v: f"iter {s}: loss {v:.4f}, time {160 + s % 5}.10ms, mfu {-100 if s < 6 else 31.25:.2f}%",
+    ),
+    "litgpt": (
+        litgpt,
+        lambda s, v: (
+            f"Epoch 1 | iter {4 * s} step {s} | loss train: {v:.3f}, val: n/a | iter time: {12 + s % 3}.30 ms (step) "
+            f"remaining time: 1:0{s % 6}:03"
+        ),
+    ),
+    "fairseq": (
+        fairseq,
+        lambda s, v: (
+            f"2020-01-01 10:00:{s % 60:02d} | INFO | train_inner | epoch 001:  {s:5d} / 5000 loss={v:.3f}, ppl=8.7, wps=1234.5, "
+            f"num_updates={s}, lr=0.0001, gnorm={v / 3:.3f}, train_wall=20, wall={200 + s}"
+        ),
+    ),
+    "metaseq": (
+        fairseq,
+        lambda s, v: (
+            f'2022-01-01 10:00:{s % 60:02d} | INFO | metaseq.train | train_inner | {{"epoch": 1, "loss": "{v:.3f}", '
+            f'"num_updates": "{s}", "lr": "1e-05", "gnorm": "{v / 3:.3f}"}}'
+        ),
+    ),
+    "mmengine": (
+        openmmlab,
+        lambda s, v: (
+            f"2023/03/22 09:{s // 60 % 60:02d}:{s % 60:02d} - mmengine - INFO - Epoch(train)  [1][{s:5d}/5000]  lr: 2.0000e-03  "
+            f"eta: 1 day, 2:{s % 60:02d}:04  time: 0.5123  data_time: 0.0123  memory: 5320  grad_norm: {v / 3:.4f}  loss: {v:.4f}"
+        ),
+    ),
+    "detectron2": (
+        openmmlab,
+        lambda s, v: (
+            f"[01/01 10:00:00 d2.utils.events]:  eta: 0:12:{s % 60:02d}  iter: {s}  total_loss: {v:.4f}  loss_cls: 0.5  "
+            "time: 0.2345  data_time: 0.0123  lr: 0.00039962  max_mem: 2345M"
+        ),
+    ),
+    "generic": (
+        console_generic,
+        lambda s, v: f"2026-01-01 10:00:{s % 60:02d} trainer: update={s}; loss={v:.4f}; grad={v / 3:.4f}; speed=12.5",
+    ),
+    "pith-train": (
+        step_bars,
+        lambda s, v: f"step {s:08d}/00005000 | step-time {73 + s % 3}.3 sec | loss {v:.4f} | gradient-norm {v / 3:.4f}",
+    ),
 }
-"""Format → its module and a line of it."""
+"""Format → its module and a line of it; any prefix may stand before the line, any other line between two."""
+
+WHOLE: dict[str, tuple[ModuleType, Line]] = {
+    "olmo": (
+        blocks,
+        lambda s, v: (
+            f"2024-01-01 10:00:{s % 60:02d}.123 host:0 olmo.train:816 INFO [step={s}/5000,epoch=0]\n    optim/total_grad_norm={v / 3:.4f}\n"
+            f"    train/CrossEntropyLoss={v:.4f}\n    throughput/total_tokens={46000 + s:,}\n    System/Peak GPU Memory (MB)=32,111"
+        ),
+    ),
+    "composer": (
+        blocks,
+        lambda s, v: (
+            f"[batch={s}/5000]:\n\t Train time/batch: {s - 1}\n\t Train loss/train/total: {v:.4f}\n\t Train time/epoch: 0"
+        ),
+    ),
+    "hf": (
+        hf_console,
+        lambda s, v: (
+            f"\x1b[A 1%|#    | {s}/5000 [00:{s % 60:02d}<01:00,  1.0it/s]\r"
+            f"{{'loss': '{v:.4f}', 'grad_norm': '{v / 3:.4f}', 'learning_rate': '5e-05', 'epoch': '{s / 100:.2f}'}}"
+        ),
+    ),
+    "openai": (
+        openai_logger,
+        lambda s, v: (
+            f"{'-' * 24}\n| grad_norm | {v / 3:<8.3g} |\n| loss      | {v:<8.5g} |\n| step      | {s:<8.3g} |\n{'-' * 24}"
+        ),
+    ),
+    "mllog": (
+        mllog,
+        lambda s, v: (
+            f'  0: :::MLLOG {{"namespace": "", "time_ms": {1745735685698 + s * 1000}, "event_type": "POINT_IN_TIME", "key": "tracked_stats", '
+            f'"value": {{"train_step_time": 8.5, "reduced_train_loss": {"NaN" if v != v else "Infinity" if v > 1e9 else v}}}, "metadata": {{"step": {s}}}}}'
+        ),
+    ),
+    "pairs": (step_pairs, lambda s, v: f"{s} {v}"),
+    "build-nanogpt-log": (step_pairs, lambda s, v: f"{s} train {v:.6f}"),
+}
+"""As FORMATS, of formats whose lines must stand as they are."""

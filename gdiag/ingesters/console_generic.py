@@ -1,0 +1,120 @@
+"""Consoles of unknown programs: lines of `key separator number` that come again and again with a step and a metric.
+
+A kind of line is read only when it repeats at least three times, names a step (or an epoch) and another number, and its
+step does not jump about. How much of the console that is stands in the notes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from gdiag.errors import InputError
+from gdiag.ingesters import console, fields
+from gdiag.ingesters import text as plain
+from gdiag.ingesters.aliases import claim
+from gdiag.ingesters.console import Found
+from gdiag.ingesters.reading import Input, Options, Reading
+
+FORMAT: Final = "console-generic"
+_LOOK: Final = 4000
+_KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step_time", "tokens_per_s", "loss_scale"})
+_BARE: Final = re.compile(r"^\s*\[(\d+)\]\s+[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of line: the literal before its step, the label of the step, how often it came."""
+
+    marker: str
+    label: str
+    count: int
+    known: bool
+
+
+def recognise(given: Input) -> float:
+    """Weakest of all: a repeating line with a step and a metric whose name is known, or at least with a step."""
+    kind = _kind(given)
+    return 0.0 if kind is None else 0.12 if not kind.known else 0.25
+
+
+def read(given: Input, options: Options) -> Reading:
+    """The kind of line that comes most often.
+
+    Raises:
+        InputError: no such line.
+    """
+    kind = _kind(given)
+    if kind is None:
+        raise InputError(f"{given.path} has no repeating line with a step and a number")
+    table = console.lines_of(given)
+    steps = console.candidates(table, kind.marker)
+    got = fields.read(steps.select("line", "text"), None, ends=given.data().endswith((b"\n", b"\r")))
+    wide = console.with_prefix(got.wide, steps, options)
+    wide = _sane(wide)
+    if len(wide) < 3:
+        raise InputError(f"{given.path} has no repeating line with a step and a number")
+    shares = wide.height / max(1, table.filter(pl.col("text") != "").height)
+    sure = "fairly sure" if kind.known else "not sure: no loss, gradient norm or learning rate among its numbers"
+    notes = (
+        f"console of an unknown program, {sure}: {wide.height:,} lines with {kind.label!r} and numbers, "
+        f"{shares:.0%} of its lines, are read",
+    )
+    found = Found(table, wide, console.no_rejects(), (*notes, *console.cut_note(got.cut)))
+    return console.finish(given, options, FORMAT, found)
+
+
+def _kind(given: Input) -> _Kind | None:
+    if console.is_binary(given):
+        return None
+    lines = console.sample(given).decode("utf-8", "replace").split("\n")[:_LOOK]
+    seen: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
+    for line in lines:
+        if 4 < len(line) < 4000 and (found := _first_step(line)) is not None:
+            seen[found] += 1
+    best: _Kind | None = None
+    for (marker, label, names), count in seen.most_common(50):
+        canonical = {c.canonical for n in names if (c := claim(n)) is not None}
+        known = bool(canonical & _KNOWN)
+        if count < 3 or not names:
+            continue
+        kind = _Kind(marker, label, count, known)
+        if best is None or (kind.known, kind.count) > (best.known, best.count):
+            best = kind
+    return best
+
+
+def _first_step(line: str) -> tuple[str, str, tuple[str, ...]] | None:
+    """The literal before the step, its label and the names behind it."""
+    message = plain.peel(line)[1]
+    if _BARE.match(message):
+        names = tuple(n for n, _ in fields.pairs(message.split("]", 1)[1], None))
+        return ("[", "[step]", names) if len(names) > 1 else None
+    match = re.search(
+        r"(?<![\w.])((?:global[ _-]?)?(?:steps?|iter(?:ation)?s?|epoch|updates?|batch))(\s*[:=#]?\s*\[?\s*)(?=\d)",
+        message,
+        re.I,
+    )
+    if match is None or match.start() > 200:
+        return None
+    separated = match[2].strip() != ""
+    rest = message[match.end() :]
+    names = tuple(n for n, _ in fields.pairs(rest, None, "step"))[1:]
+    punctuated = len(re.findall(r"[\w)%]\s*[:=]\s*[-+\d.n]", rest)) >= 1 or "|" in rest
+    if not names or not (separated or punctuated) or any(len(n) > 60 for n in names):
+        return None
+    return match[1] + match[2].rstrip() + ("" if separated else " "), match[1], names
+
+
+def _sane(wide: pl.DataFrame) -> pl.DataFrame:
+    """Without rows of no step; a `time` that is no clock is what the program calls a time."""
+    if not len(wide):
+        return wide
+    wide = wide.filter(pl.col("step").is_not_null())
+    if "time" in wide.columns and (wide["time"].max() or 0.0) < 1e8:  # type: ignore[operator]
+        wide = wide.rename({"time": "time of the line"})
+    return wide

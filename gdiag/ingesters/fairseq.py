@@ -1,0 +1,109 @@
+"""fairseq and metaseq consoles: `epoch 001: 430 / 614 loss=3.1, …, num_updates=1000, lr=…, gnorm=…` and
+`train_inner | {"loss": "3.1", "num_updates": "1000", …}`.
+
+`loss=1.33 (1.45)` is the current value and its mean; gnorm is a running mean; JSON values are strings. Metaseq's
+`gnorm_layer12` columns are per layer. Known from source code and from excerpts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters import console, fields
+from gdiag.ingesters import text as plain
+from gdiag.ingesters.console import Found
+from gdiag.ingesters.reading import Input, Options, Reading
+
+FORMAT: Final = "fairseq"
+_SNIFF: Final = re.compile(
+    rb"epoch \d+:\s+\d+ / \d+ [^\n]*?loss=[-\d.n]+|train_inner \| \{[^\n]*\"(?:loss|num_updates)\"|\| valid on '\w+' subset \| loss"
+)
+_NUMBER: Final = re.compile(plain.NUMBER)
+_NAMES: Final = {
+    "gnorm": "grad_norm",
+    "train_wall": "seconds since the last line",
+    "wall": "elapsed",
+    "wps": "tokens_per_s",
+    "bsz": "batch_size",
+}
+
+
+def recognise(given: Input) -> float:
+    """By its training and validation lines."""
+    return console.recognise_by(given, _SNIFF)
+
+
+def read(given: Input, options: Options) -> Reading:
+    """Training rows of either form, validation rows of their own."""
+    table = console.lines_of(given)
+    steps = _with_step(console.candidates(table, "epoch ", ("loss=", " / ")))
+    got = fields.read(steps.select("line", "text"), ", ", ends=given.data().endswith((b"\n", b"\r")), shape=r"\d+, ")
+    parts = [_numbered(got.wide, steps, options), _json_rows(table, options), _valid(table)]
+    parts = [part for part in parts if len(part)]
+    wide = pl.concat(parts, how="diagonal_relaxed").sort("line", maintain_order=True) if parts else got.wide.clear()
+    left = got.left.filter(pl.col("text").str.contains(r"^\d+, "))
+    found = Found(table, wide, console.damaged(left, "epoch "), console.cut_note(got.cut))
+    names = {**_NAMES, "loss": "loss"}
+    return console.finish(
+        given,
+        options,
+        FORMAT,
+        found,
+        rename=names,
+        notes=("gnorm is a running mean",) if "gnorm" in wide.columns else (),
+    )
+
+
+def _with_step(lines: pl.DataFrame) -> pl.DataFrame:
+    """Text of `epoch 2:  430 / 614 loss=…` lines as `1044, loss=…`: the position in the run, then the fields."""
+    parts = lines.select(
+        "line", "prefix", pl.col("text").str.extract_groups(r"^(\d+):\s+(\d+) / (\d+) (.*)$").alias("g")
+    ).unnest("g")
+    epoch, at, length = (pl.col(c).cast(pl.Int64, strict=False) for c in ("1", "2", "3"))
+    position = ((epoch - 1) * length + at).cast(pl.String)
+    return parts.select("line", "prefix", (position + ", " + pl.col("4")).alias("text")).drop_nulls("text")
+
+
+def _numbered(wide: pl.DataFrame, steps: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Rows of `key=value` lines; the step is num_updates where it is said."""
+    if "num_updates" in wide.columns:
+        wide = wide.with_columns(pl.coalesce("num_updates", "step").alias("step")).drop("num_updates")
+    return console.with_prefix(wide, steps, options) if len(wide) else wide
+
+
+def _json_rows(table: pl.DataFrame, options: Options) -> pl.DataFrame:
+    lines = console.candidates(table, "train_inner | {")
+    rows: list[dict[str, float]] = []
+    for line, _, text in lines.iter_rows():
+        try:
+            event = json.loads("{" + text.strip())
+        except (ValueError, RecursionError):
+            continue
+        row = {
+            str(k): float(v) for k, v in event.items() if isinstance(v, int | float | str) and _NUMBER.fullmatch(str(v))
+        }
+        if "num_updates" in row:
+            row["step"] = row.pop("num_updates")
+            rows.append({"line": line, **row})
+    if not rows:
+        return pl.DataFrame(schema={"line": pl.Int64})
+    names = dict.fromkeys(name for row in rows for name in row)
+    wide = pl.DataFrame(rows, schema={n: pl.Int64 if n == "line" else pl.Float64 for n in names})
+    layers = {n: f"grad_norm/layers.{m[1]}" for n in names if (m := re.fullmatch(r"gnorm_layer(\d+)", n))}
+    return console.with_prefix(wide.rename(layers), lines, options)
+
+
+def _valid(table: pl.DataFrame) -> pl.DataFrame:
+    lines = table.filter(
+        pl.col("text").str.contains("valid on ", literal=True)
+        & pl.col("text").str.contains("num_updates", literal=True)
+    )
+    return lines.select(
+        "line",
+        pl.col("text").str.extract(r"num_updates (\d+)").cast(pl.Int64, strict=False).alias("step"),
+        pl.col("text").str.extract(r"\| loss ([-\w.]+)").cast(pl.Float64, strict=False).alias("eval_loss"),
+    ).drop_nulls()

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from gdiag.ingesters import aligned, layer_lines, recognise
+from tests.ingesters.console_samples import given, read
+
+WIDE = """training the model
+Step      Loss  Grad Norm  Param Norm  g/p Ratio
+-----------------------------------------------------
+0       2.0107     0.1917     26.5670    0.00722
+10      1.9674     0.1889     26.5752    0.00711
+20         nan     0.1889     26.5815    0.00711
+"""
+
+
+@pytest.mark.parametrize("squeeze", [False, True])
+def test_header_and_rows(squeeze: bool) -> None:
+    log = "\n".join(" ".join(line.split()) for line in WIDE.splitlines()) if squeeze else WIDE
+    assert recognise(given(log)) is aligned
+    steps = read(aligned, log).steps
+    assert steps is not None
+    assert steps["step"].to_list() == [0, 10, 20]
+    assert steps["loss"].to_list()[:2] == [2.0107, 1.9674]
+    assert steps["loss"].is_nan().to_list() == [False, False, True]
+    assert steps["grad_norm"].to_list() == [0.1917, 0.1889, 0.1889]
+    assert steps["param_norm"].to_list() == [26.567, 26.5752, 26.5815]
+
+
+def test_short_row_is_a_reject() -> None:
+    reading = read(aligned, WIDE + "30      1.93\n40      1.8933     0.1896     26.6370    0.00712\n")
+    assert reading.steps is not None
+    assert reading.steps["step"].to_list() == [0, 10, 20, 40]
+    assert reading.rejects is not None
+    assert reading.rejects["line"].to_list() == [7]
+
+
+def test_table_of_layers_belongs_to_the_step_before() -> None:
+    log = "".join(
+        f"Step {step}\nLayer                Grad Norm\n---------------------\nembed.weight            0.{step}\nblocks.0.mlp.fc         0.0012\n\n"
+        for step in (11, 12)
+    )
+    reading = read(aligned, log)
+    assert reading.layers is not None
+    assert reading.layers["step"].to_list() == [11, 12]
+    assert reading.layers["grad_norm:embed.weight"].to_list() == [0.11, 0.12]
+
+
+def test_lines_that_name_a_layer() -> None:
+    log = "Step 41: NaN gradient in blocks.0.fc\nStep 41: Inf gradient in blocks.1.fc\nStep 42: NaN/Inf in loss (value=nan)\nStep 42: NaN weight in head.weight\n"
+    assert recognise(given(log)) is layer_lines
+    reading = read(layer_lines, log)
+    assert reading.layers is not None
+    assert reading.layers["step"].to_list() == [41, 42]
+    assert reading.layers["grad_norm:blocks.1.fc"].to_list() == [float("inf"), None]
+
+
+@pytest.mark.parametrize(
+    "log", ["Name Value\nfoo 3\nbar 4\n", "Layer cake\nis good 3 times\nand 4\n", "Step by step\n1 2 3\n"]
+)
+def test_prose_and_other_tables_are_left(log: str) -> None:
+    assert aligned.recognise(given(log)) == 0.0

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from gdiag.ingesters import deepspeed, recognise
+from tests.ingesters.console_samples import given, read
+
+
+def lines(step: int, skipped: int, lr: str = "9.6e-06", seconds: int | None = None) -> str:
+    clock = f"[2023-04-18 01:{(seconds or step) // 60:02d}:{(seconds or step) % 60:02d},"
+    return (
+        f"{clock}100] [INFO] [logging.py:96:log_dist] [Rank 0] step={step}, skipped={skipped}, lr=[{lr}, {lr}], mom=[(0.9, 0.95), (0.9, 0.95)]\n"
+        f"{clock}129] [INFO] [timer.py:199:stop] epoch=0/micro_step={step}/global_step={step}, RunningAvgSamplesPerSec=64.4, "
+        f"CurrSamplesPerSec=64.0, MemAllocated=3.96GB, MaxMemAllocated=22.95GB\n"
+    )
+
+
+LOG = (
+    "***** Evaluating perplexity, Epoch 0/16 *****\nppl: 20.0\n"
+    "[2023-04-18 01:00:01,554] [INFO] [loss_scaler.py:188:update_scale] [deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768\n"
+    + lines(10, 6)
+    + lines(20, 6)
+    + "[2023-04-18 01:00:21,554] [INFO] [loss_scaler.py:181:update_scale] [deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 32768, reducing to 16384\n"
+    + lines(30, 7)
+    + lines(40, 7)
+    + "[2023-04-18 01:02:00,465] [INFO] [launch.py:460:main] Process 73582 exits successfully.\n"
+)
+
+
+def test_cumulative_skips_become_skips_per_row() -> None:
+    assert recognise(given(LOG)) is deepspeed
+    reading = read(deepspeed, LOG)
+    assert reading.steps is not None
+    rows = reading.steps.filter(reading.steps["lr"].is_not_null())
+    assert rows["step"].to_list() == [10, 20, 30, 40]
+    assert rows["skipped"].to_list() == [6, 0, 1, 0]
+    assert rows["loss_scale"].to_list() == [32768, None, 16384, None]
+    assert rows["step_time"].to_list() == [pytest.approx(1.0)] * 4
+    assert rows["lr"].to_list() == [9.6e-06] * 4
+    assert reading.steps["eval_loss"].drop_nulls().to_list() == [pytest.approx(math.log(20))]
+    assert reading.exit == "clean"
+
+
+def test_two_engines_are_two_runs() -> None:
+    log = "".join(lines(s, 0, "9e-06") + lines(s, 0, "5e-06") for s in range(10, 100, 10))
+    steps = read(deepspeed, log).steps
+    assert steps is not None
+    actor = steps.filter((steps["run"] == "engine 1") & steps["lr"].is_not_null())
+    assert actor["lr"].to_list() == [9e-06] * 9

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from gdiag.errors import InputError
+from gdiag.ingesters import hf_console
+from tests.ingesters.console_samples import read
+
+
+def test_numbered_where_no_bar_tells_the_step() -> None:
+    log = "".join(f"{{'loss': {3 - i / 10:.2f}, 'learning_rate': 5e-05, 'epoch': 0.{i}}}\n" for i in range(1, 6))
+    reading = read(hf_console, log)
+    assert reading.steps is not None
+    assert reading.steps["step"].to_list() == [1, 2, 3, 4, 5]
+    assert any("bear no step" in note for note in reading.source.notes)
+
+
+def test_total_of_the_bar_tells_the_interval() -> None:
+    log = "  0%| | 0/50 [00:00<?]\r" + "".join(f"{{'loss': 2.{i}, 'epoch': 0.{i}}}\n" for i in range(1, 6))
+    steps = read(hf_console, log).steps
+    assert steps is not None
+    assert steps["step"].to_list() == [10, 20, 30, 40, 50]
+
+
+def test_nan_strings_and_evaluation() -> None:
+    log = (
+        "{'loss': 'nan', 'grad_norm': 'nan', 'epoch': '0.1'}\n{'eval_loss': 2.5, 'eval_runtime': 3.0, 'epoch': 0.1}\n"
+        "{'loss': 0.0, 'grad_norm': nan, 'epoch': 0.2}\n{'train_runtime': 20.0, 'train_loss': 1.0, 'epoch': 1.0}\n"
+    )
+    reading = read(hf_console, log)
+    assert reading.steps is not None
+    assert len(reading.steps) == 3
+    assert math.isnan(reading.steps["loss"][0])
+    assert reading.steps["eval_loss"].to_list() == [None, 2.5, None]
+    assert reading.exit == "clean"
+
+
+def test_a_single_dict_is_no_series() -> None:
+    with pytest.raises(InputError, match="no series"):
+        read(hf_console, "config dump\n{'loss': 11.0, 'learning_rate': 1.5e-07, 'epoch': 0.0}\n")

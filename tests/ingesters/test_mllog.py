@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+
+from gdiag.ingesters import mllog
+from tests.ingesters.console_samples import read
+
+
+def event(key: str, value: object, at: int = 0, **about: object) -> str:
+    body = {
+        "namespace": "",
+        "time_ms": 1745735685698 + at,
+        "event_type": "POINT_IN_TIME",
+        "key": key,
+        "value": value,
+        "metadata": about,
+    }
+    return "  0: :::MLLOG " + json.dumps(body)
+
+
+LINES = [
+    event("submission_benchmark", "llama31_405b"),
+    event("global_batch_size", 1152),
+    event("opt_base_learning_rate", 8e-05),
+    *[
+        event("tracked_stats", {"train_step_time": 8.5, "reduced_train_loss": 7.7 - i / 100}, i, step=1152.0 * i)
+        for i in range(1, 9)
+    ],
+    event("tracked_stats", {"throughput": 125.0, "train_step_time": 9.1}, 9, step=4608),
+    event("eval_accuracy", 7.6, 10, samples_count=9216),
+    event("tracked_stats", {"validation_step_time": 7.4}, 10, step=1152),
+    "srun: some other line",
+    event("run_stop", None, 11, samples_count=9216, status="success"),
+]
+
+
+def test_series_config_and_exit() -> None:
+    reading = read(mllog, "\n".join(LINES) + "\n")
+    assert reading.steps is not None
+    assert reading.steps["step"].to_list() == [1152 * i for i in range(1, 9)] + [9216]
+    assert reading.steps["eval_loss"].to_list()[-1] == 7.6
+    assert reading.config["batch_size"] == 1152
+    assert reading.exit == "clean"
+    assert any("not optimizer steps" in note for note in reading.source.notes)
+
+
+def test_aborted_and_damaged() -> None:
+    lines = [
+        *LINES[:-1],
+        '  0: :::MLLOG {"namespace": "", "time_ms": 17457',
+        event("run_stop", None, 11, status="aborted"),
+    ]
+    reading = read(mllog, "\n".join(lines) + "\n")
+    assert reading.exit == "abnormal"
+    assert reading.source.rejected == 1
+
+
+def test_rows_counted_in_another_unit_are_left_out() -> None:
+    lines = [event("submission_benchmark", "bert")]
+    lines += [event("eval_accuracy", 0.3 + i / 100, i, epoch_num=200000 * i) for i in range(1, 9)]
+    lines += [event("tracked_stats", {"loss_scale": 512.0}, 9, step=[2, 700])]
+    reading = read(mllog, "\n".join(lines) + "\n")
+    assert reading.steps is not None
+    assert reading.steps["step"].to_list() == [200000 * i for i in range(1, 9)]
+    assert any("accuracy" in note for note in reading.source.notes)
