@@ -16,21 +16,25 @@ from gdiag.ingesters import (
     fairseq,
     hf_console,
     job_log,
+    json_whole,
     jsonl,
     layer_lines,
     litgpt,
     llmc,
     maxtext,
     megatron,
+    megatron_golden,
     mllog,
     modded_nanogpt,
     nanogpt,
     nccl_tests,
     openai_logger,
     openmmlab,
+    sacred,
     step_bars,
     step_pairs,
     torchtitan,
+    trainer_state,
     verl,
 )  # fmt: skip
 from gdiag.ingesters.assemble import assemble
@@ -40,9 +44,9 @@ from gdiag.model import Source
 from gdiag.schema import Records
 
 INGESTERS: Final[tuple[Ingester, ...]] = (
-    jsonl, csv,
-    megatron, torchtitan, modded_nanogpt, llmc, nanogpt, litgpt, step_bars, maxtext, verl, blocks, fairseq, openmmlab, mllog,
-    hf_console, openai_logger, step_pairs, deepspeed, aligned, layer_lines,
+    trainer_state, megatron_golden, sacred, json_whole, jsonl, csv,
+    megatron, torchtitan, modded_nanogpt, llmc, step_bars, maxtext, verl,
+    nanogpt, litgpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed, aligned, layer_lines,
     nccl_tests,
     console_generic, job_log,
 )  # fmt: skip

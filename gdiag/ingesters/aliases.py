@@ -48,7 +48,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "step_time": (
         "step_time", "iteration_time", "iter_time", "time_per_iteration", "elapsed_time_per_iteration", "time_per_step",
-        "step_duration", "time_step", "timing_step", "curr_iter_time", "end_to_end", "time_metrics_end_to_end",
+        "step_duration", "timing_s_step", "time_step", "timing_step", "curr_iter_time", "end_to_end", "time_metrics_end_to_end",
         "train_step_timing", "train_step_time", "step_timing", "time_this_iter", "e2e_latency", "train_wall", "dt",
         "throughput_duration", "iter_duration", "batch_time", "time_per_batch", "seconds_per_step", "seconds_per_iteration",
         "sec_per_step", "s_per_it", "step_latency", "iteration_duration", "perf_step_time", "seconds", "step_avg",
@@ -210,12 +210,11 @@ def simplify(name: str) -> str:
 def claim(name: str) -> Claim | None:
     """The reading of a name that the alias table holds, with or without prefixes and unit."""
     text = simplify(name)
-    bare = text.replace("_", "")
     if _EVAL.search(text):
         return _eval_claim(text)
     weaker = 0
     while True:
-        found = _exact(text) or (_exact(bare) if weaker == 0 else None) or _with_unit(text)
+        found = _exact(text) or _exact(text.replace("_", "")) or _with_unit(text)
         if found is not None:
             return Claim(found.canonical, found.rank + weaker, found.scale, found.turn)
         cut = _PREFIX.sub("", text, count=1)

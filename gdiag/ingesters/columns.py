@@ -92,6 +92,8 @@ def canonicalise(frame: pl.DataFrame, options: Options, line: str | None = LINE)
         else values.integers(frame[plan.rank]).cast(pl.Int32, strict=False),
         run=pl.lit(None, pl.String) if plan.run is None else frame[plan.run].cast(pl.String),
     )
+    if not ranked:
+        data = drop_empty(data, (LINE, "rank", "run"))
     run_name, data = _one_run(data, plan.run)
     columns = {c: original for c, (original, _) in plan.metrics.items()}
     data, step_notes = _steps(data, columns)
@@ -100,7 +102,7 @@ def canonicalise(frame: pl.DataFrame, options: Options, line: str | None = LINE)
     data = values.derive(data, columns, notes)
     notes.extend(step_notes)
     layer_names_found = list(plan.layers)
-    data = coalesce(drop_empty(data, ("step", LINE, "rank", "run")))
+    data = coalesce(data)
     steps, layers = _split(data, layer_names_found)
     columns.update(_examples(plan, rank_metrics))
     return Canonical(
@@ -243,8 +245,6 @@ def _steps(data: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFrame, l
 def _split(data: pl.DataFrame, layer_columns: list[str]) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     metrics = [m for m in STEP_METRICS if m in data.columns]
     steps = data.select(*_KEY_ORDER, *metrics)
-    if layer_columns and len(metrics):
-        steps = drop_empty(steps, _KEY_ORDER)
     if not layer_columns:
         return steps, None
     layers = drop_empty(data.select(*_KEY_ORDER, *layer_columns), _KEY_ORDER)

@@ -1,51 +1,173 @@
-"""CSV and TSV with a header: one row per logged step."""
+"""CSV, TSV and their cousins: one row per logged step below a header, or two bare columns of step and loss."""
 
 from __future__ import annotations
 
+import csv
 import io
+import json
+import re
+from typing import Final
 
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import columns
+from gdiag.ingesters import algoperf, columns, csv_rows
+from gdiag.ingesters.aliases import RUN, simplify
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT = "csv"
+_SEPARATORS: Final = (",", "\t", ";", "|")
+_NUMBER: Final = re.compile(r"^[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)$", re.IGNORECASE)
+_LINE: Final = columns.LINE
 
 
 def recognise(given: Input) -> float:
-    """A first line of names and a second of cells with the same separator."""
-    lines = given.head.splitlines()[:3]
-    if len(lines) < 2 or lines[0].lstrip()[:1] in (b"{", b"["):
+    """Names, then rows with as many cells; or rows of two numbers."""
+    shape = sniff(given.head)
+    if shape is None:
         return 0.0
-    return (
-        0.4
-        if any(lines[0].count(sep) and lines[0].count(sep) == lines[1].count(sep) for sep in (b",", b";", b"\t"))
-        else 0.0
-    )
+    if not shape.skip:
+        return 0.35
+    return 0.45 if columns.known(shape.names, Options()) else 0.1
+
+
+def sniff(head: bytes) -> csv_rows.Shape | None:
+    """How the table is written, None when it is none."""
+    text = head.decode("utf-8", errors="replace")
+    lines = text.splitlines()
+    if len(head) >= 60000 and len(lines) > 1:
+        lines = lines[:-1]
+    numbered = [(i, line) for i, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")][:60]
+    if not numbered or numbered[0][1].lstrip()[:1] in ("{", "[", "<"):
+        return None
+    first, header = numbered[0]
+    body = [line for _, line in numbered[1:]]
+    if _bare(header) and all(_bare(line) for line in body):
+        return csv_rows.Shape(_bare_separator(header), ("step", "loss"), 0)
+    for separator in sorted(_SEPARATORS, key=header.count, reverse=True):
+        names = [name.strip() for name in _cells(header, separator)]
+        if len(names) < 2 or any(_NUMBER.match(name) for name in names) or not any(names):
+            continue
+        widths = [len(row) for row in csv.reader(body, delimiter=separator)]
+        if sum(width == len(names) for width in widths) >= 0.5 * len(widths) and (
+            widths or columns.known(names, Options())
+        ):
+            comma = separator == ";" and any(re.search(r"\d,\d", line) for line in body)
+            return csv_rows.Shape(separator, tuple(names), first, comma)
+    return None
 
 
 def read(given: Input, options: Options) -> Reading:
     """Every row.
 
     Raises:
-        InputError: the columns hold no training metric.
+        InputError: a table of runs or of something else, without a series.
     """
-    first = given.head.splitlines()[0]
-    separator = max((b",", b";", b"\t"), key=first.count).decode()
-    frame = pl.read_csv(io.BytesIO(given.data()), separator=separator, infer_schema=False)
-    frame = frame.rename({name: name.strip() for name in frame.columns})
-    if not columns.known(frame.columns, options) & {
-        "loss",
-        "eval_loss",
-        "grad_norm",
-        "step",
-        "lr",
-        "step_time",
-        "layers",
-    }:
+    shape = sniff(given.head)
+    if shape is None:
+        raise InputError(f"{given.path} is no table that can be read")
+    data = given.data()
+    frame, rows, rejects, headers = _table(data, shape)
+    _refuse_runs(given.path, frame, options)
+    notes = [f"{headers} more header lines inside the file"] if headers else []
+    if not shape.skip:
+        notes.append("no header: the two columns are read as step and loss")
+    monitor = {"r", "l", "t"} <= set(frame.columns)
+    if monitor:
+        frame = _monitor(frame, data)
+        notes.append("episodes of a reinforcement-learning monitor: rewards are not judged")
+    if algoperf.fits(frame.columns):
+        frame = algoperf.restore_nan(frame)
+        notes.append("empty metric cells of this format are NaN")
+    if not monitor:
+        columns.refuse_other(given.path, frame, options)
+    bad = pl.DataFrame(rejects, schema={"line": pl.Int64, "reason": pl.String, "text": pl.String}, orient="row")
+    return columns.reading(given.path, FORMAT, frame, options, rejects=bad, notes=notes, rows=rows)
+
+
+def _table(data: bytes, shape: csv_rows.Shape) -> tuple[pl.DataFrame, int, list[tuple[int, str, str]], int]:
+    """Frame with `line`, rows, rejects, headers after the first."""
+    frame = _columnar(data, shape)
+    if frame is not None:
+        return frame, frame.height, [], 0
+    found = csv_rows.read(data, shape)
+    if not found.frames:
+        names = csv_rows.unique(list(shape.names))
+        found.frames.append(pl.DataFrame(schema={**dict.fromkeys(names, pl.String), _LINE: pl.Int64}))
+    merged = pl.concat(found.frames, how="diagonal")
+    return _unnamed(merged), found.rows, found.rejects, found.headers
+
+
+def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:
+    """The fast path: numbers as Float64 by the sample, None when any row does not fit."""
+    if shape.separator == " " or shape.decimal_comma or b"\0" in data[:4096]:
+        return None
+    names = csv_rows.unique(list(shape.names))
+    sample = data[:262144].split(b"\n")[shape.skip : shape.skip + 100]
+    cells = list(csv.reader((line.decode("utf-8", "replace") for line in sample), delimiter=shape.separator))
+    kinds: dict[str, type[pl.DataType]] = {}
+    for i, name in enumerate(names):
+        column = [row[i] for row in cells if len(row) > i and row[i]]
+        kinds[name] = pl.Float64 if all(_NUMBER.match(cell) for cell in column) else pl.String
+    try:
+        frame = pl.read_csv(
+            io.BytesIO(data), separator=shape.separator, has_header=False, skip_lines=shape.skip, new_columns=names,
+            schema=kinds, encoding="utf8", raise_if_empty=False,
+        )  # fmt: skip
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+    lines = data.count(b"\n") + (not data.endswith(b"\n")) - shape.skip
+    if frame.width != len(names) or frame.height != lines:
+        return None
+    texts = [name for name, kind in kinds.items() if kind == pl.String]
+    if len(texts) == len(names) and (frame[names[0]].str.strip_chars() == names[0]).any():
+        return None
+    frame = frame.with_columns(pl.col(texts).str.strip_chars())
+    return _unnamed(frame.with_columns(pl.int_range(shape.skip + 1, shape.skip + 1 + pl.len()).alias(_LINE)))
+
+
+def _unnamed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Without the row index that pandas writes first."""
+    return frame.drop(name for name in frame.columns[:1] if not name or name.startswith("Unnamed: 0"))
+
+
+def _refuse_runs(path: str, frame: pl.DataFrame, options: Options) -> None:
+    """Refuses a table with one row per run.
+
+    Raises:
+        InputError: as said.
+    """
+    found = columns.known(frame.columns, options)
+    if found & {"step", "epoch", "time"} or frame.height == 0:
+        return
+    naming = [
+        n for n in frame.columns if simplify(n) in (*RUN, "name", "model", "variant", "config", "id", "state", "method")
+    ]
+    final = [n for n in frame.columns if re.match(r"(?:final|best)[_ ]", n.lower())]
+    if (any(frame[n].n_unique() >= 0.9 * frame.height for n in naming) and frame.height > 1) or (naming and final):
         raise InputError(
-            f"{given.path} is a table without a step, loss, gradient norm, learning rate or step time: no training log"
+            f"{path} is a table of runs, one row a run with its last values: no series (export the metrics over steps)"
         )
-    frame = frame.with_columns(line=pl.int_range(2, pl.len() + 2))
-    return columns.reading(given.path, FORMAT, frame, options)
+
+
+def _monitor(frame: pl.DataFrame, data: bytes) -> pl.DataFrame:
+    """Stable-Baselines3 monitor: `t` counts seconds since the start that the first line gives; episodes are no steps."""
+    try:
+        start = json.loads(data.split(b"\n", 1)[0].lstrip(b"#"))["t_start"]
+    except (ValueError, KeyError, TypeError):
+        start = 0.0
+    offset = float(start) if isinstance(start, int | float) else 0.0
+    return frame.with_columns(time=pl.col("t").cast(pl.Float64, strict=False) + offset).drop("t")
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    return next(csv.reader([line], delimiter=separator), [])
+
+
+def _bare(line: str) -> bool:
+    cells = line.replace(",", " ").split()
+    return len(cells) == 2 and all(_NUMBER.match(cell) for cell in cells)
+
+
+def _bare_separator(line: str) -> str:
+    return "," if "," in line else "\t" if "\t" in line else " "

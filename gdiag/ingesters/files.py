@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import bz2
 import glob
-import gzip
 import io
 import lzma
 import sys
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Protocol
 
 from gdiag.errors import InputError
 from gdiag.ingesters.reading import Input, without_bom
@@ -22,7 +22,7 @@ FLOOR: Final = 2**28
 """Content up to this size is unpacked whatever the ratio, B."""
 CEILING: Final = 2**34
 """Content above this size is not unpacked into memory, B."""
-_BLOCK: Final = 1 << 20
+_BLOCK: Final = 1 << 14
 
 
 def gather(paths: Sequence[str | Path]) -> list[Input]:
@@ -114,41 +114,59 @@ def _utf16(head: bytes) -> str | None:
     return None
 
 
-def _unpacker(head: bytes) -> Callable[[BinaryIO], BinaryIO] | None:
+def _unpacker(head: bytes) -> Callable[[BinaryIO], Iterator[bytes]] | None:
     if head.startswith(b"\x1f\x8b"):
-        return lambda file: gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
+        return lambda file: _inflate(file, lambda: zlib.decompressobj(31))
     if head.startswith(b"BZh"):
-        return lambda file: bz2.BZ2File(file)  # type: ignore[return-value]
+        return lambda file: _inflate(file, bz2.BZ2Decompressor)
     if head.startswith(b"\xfd7zXZ\x00"):
-        return lambda file: lzma.LZMAFile(file)  # type: ignore[return-value]
+        return lambda file: _inflate(file, lzma.LZMADecompressor)
     if head.startswith(b"\x28\xb5\x2f\xfd"):
         return _zstd
     return None
 
 
-def _zstd(file: BinaryIO) -> BinaryIO:
+class _Decoder(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def _inflate(file: BinaryIO, fresh: Callable[[], _Decoder]) -> Iterator[bytes]:
+    """Small blocks, so that a cut archive loses nothing before the cut; several archives in a row are one."""
+    decoder = fresh()
+    while block := file.read(_BLOCK):
+        while block:
+            if decoder.eof:
+                decoder = fresh()
+            yield decoder.decompress(block)
+            block = decoder.unused_data
+
+
+def _zstd(file: BinaryIO) -> Iterator[bytes]:
     import pyarrow as pa
 
-    return pa.CompressedInputStream(file, "zstd")  # type: ignore[no-any-return]
+    stream = pa.CompressedInputStream(file, "zstd")
+    while block := stream.read(_BLOCK):
+        yield block
 
 
-def _unpack(opener: Callable[[BinaryIO], BinaryIO], file: BinaryIO, path: Path) -> bytes:
-    """The content as far as it can be unpacked: a cut archive gives what stands before the cut."""
-    packed = path.stat().st_size if path.exists() else len(file.read())
+def _unpack(unpacker: Callable[[BinaryIO], Iterator[bytes]], file: BinaryIO, path: Path) -> bytes:
+    """The content as far as it can be unpacked: a cut or damaged archive gives what stands before the damage."""
+    packed = file.seek(0, io.SEEK_END)
     file.seek(0)
     limit = min(max(FLOOR, RATIO * packed), CEILING)
     pieces: list[bytes] = []
     size = 0
     try:
-        stream = opener(file)
-        while piece := stream.read(_BLOCK):
+        for piece in unpacker(file):
             pieces.append(piece)
             size += len(piece)
             if size > limit:
                 raise InputError(f"{path} grows past {limit / 2**20:.0f} MiB when unpacked, which no log does")
-    except (EOFError, OSError, lzma.LZMAError, ValueError) as error:
-        if isinstance(error, OSError) and not pieces and error.errno is not None and error.errno > 0:
-            raise
-        if not pieces:
+    except (EOFError, OSError, lzma.LZMAError, zlib.error, ValueError) as error:
+        if not size:
             raise InputError(f"{path} is a damaged archive") from error
     return b"".join(pieces)

@@ -10,6 +10,8 @@ from typing import Final
 import polars as pl
 
 LINE: Final = "line"
+LOGGED: Final = "line (logged)"
+"""What a column of the log called `line` is renamed to."""
 DEPTH: Final = 32
 """Objects nested deeper than this are no metrics."""
 Cell = float | int | str | bool | None
@@ -71,11 +73,11 @@ def to_frame(rows: Sequence[Mapping[str, Cell]], lines: Iterable[int] | None = N
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))
-    columns = {name: _column(name, [row.get(name) for row in rows]) for name in names}
-    frame = pl.DataFrame(columns)
-    if lines is not None:
-        frame = frame.with_columns(line=pl.Series(list(lines), dtype=pl.Int64))
-    return frame
+    columns = [_column(name, [row.get(name) for row in rows]) for name in names]
+    if lines is None:
+        return pl.DataFrame(columns)
+    own = [column.alias(LOGGED) if column.name == LINE else column for column in columns]
+    return pl.DataFrame([*own, pl.Series(LINE, list(lines), dtype=pl.Int64)])
 
 
 def _column(name: str, cells: list[Cell]) -> pl.Series:

@@ -14,8 +14,6 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.json
 
 from gdiag.ingesters import flat, json_rows
 
@@ -120,9 +118,11 @@ def _columnar(state: Chunks, data: bytes, line: int) -> pl.DataFrame | None:
             return None
         state.schema = json_rows.widen(state.schema, frame.schema)
     lines = _lines(data, line, frame.height)
-    if lines is None or ("line" in frame.columns and "line" not in state.schema):
+    if lines is None:
         return None
     frame = flat.flatten_frame(frame)
+    if flat.LINE in frame.columns:
+        frame = frame.rename({flat.LINE: flat.LOGGED})
     return frame.with_columns(lines.alias(flat.LINE))
 
 
@@ -137,6 +137,10 @@ def _polars(schema: dict[str, pl.DataType], data: bytes) -> pl.DataFrame | None:
 
 
 def _arrow(data: bytes) -> pl.DataFrame | None:
+    # Imported here: it takes as long as reading a small log.
+    import pyarrow as pa
+    import pyarrow.json
+
     options = pyarrow.json.ReadOptions(block_size=max(len(data) // 2, 4 << 20) + 1)
     try:
         table = pyarrow.json.read_json(io.BytesIO(data), read_options=options)

@@ -155,6 +155,8 @@ def kind(layer: str) -> LayerKind:
     """What a layer is, by its name in GPT-2, NeoX, LLaMA, OLMo, Megatron and nanoGPT namings."""
     path = re.sub(r"[._/](?:weight|bias|kernel|scale|w|b)$", "", layer.lower())
     numbered = block(path) is not None
+    if path.endswith("att_proj"):
+        return "attention_qkv"
     if _ATTENTION.search(path) and re.search(r"(?:^|[._/])(?:c_proj|proj|dense|out|output)$", path):
         return "attention_output"
     if _MLP.search(path) and not re.search(r"norm|(?:^|[./])ln", path):

@@ -84,7 +84,7 @@ def integers(column: pl.Series) -> pl.Series:
 
 def derive(data: pl.DataFrame, columns: dict[str, str], notes: list[str]) -> pl.DataFrame:
     """Step time from a running clock, the end of a batch id, where only these were logged."""
-    if "step_time" not in data.columns and "elapsed" in data.columns and data["elapsed"].count() > 2:
+    if "step_time" not in data.columns and "elapsed" in data.columns and _fine(data["elapsed"]):
         gap = pl.col("elapsed").drop_nulls().diff()
         steps = pl.col("step").filter(pl.col("elapsed").is_not_null()).diff()
         rate = data.select(pl.when((gap > 0) & (steps > 0)).then(gap / steps).alias("step_time")).to_series()
@@ -98,6 +98,16 @@ def derive(data: pl.DataFrame, columns: dict[str, str], notes: list[str]) -> pl.
         columns["step_time"] = columns.get("elapsed", "elapsed")
         notes.append(f"step_time is the difference of {escape(columns['step_time'], 60)} per step")
     return data
+
+
+def _fine(clock: pl.Series) -> bool:
+    """Whether a running clock is on most rows and finer than a tenth of the time between them."""
+    present = clock.drop_nulls()
+    if present.len() < 3 or present.len() < 0.5 * clock.len():
+        return False
+    whole = bool((present == present.round()).all())
+    gap = present.diff().median()
+    return not whole or (isinstance(gap, float) and gap >= 10.0)
 
 
 def clock_seconds(column: pl.Series, tz: str | None) -> pl.Series | None:

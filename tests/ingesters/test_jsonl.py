@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
+import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gdiag.errors import InputError
-from gdiag.ingesters import load
+from gdiag.ingesters import json_chunks, json_rows, load
 
 
 def write(path: Path, rows: list[dict[str, object]]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+def read(content: bytes, chunk: int = 2000, piece: int = 400) -> json_chunks.Chunks:
+    return json_chunks.read(content, chunk, (piece,))
+
+
+def frame(chunks: json_chunks.Chunks) -> pl.DataFrame:
+    return pl.concat(chunks.frames, how="diagonal_relaxed")
+
+
+def clean(rows: int = 300) -> bytes:
+    return b"".join(b'{"step": %d, "loss": %f, "lr": 0.001}\n' % (i, 3.0 + i / 7) for i in range(rows))
 
 
 def test_reads_steps_and_layers(tmp_path: Path) -> None:
@@ -40,3 +56,131 @@ def test_a_bad_line_is_a_reject(tmp_path: Path) -> None:
 def test_a_request_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no training log"):
         load([write(tmp_path / "requests.jsonl", [{"latency_p99": 0.1, "user": "a"}] * 3)])
+
+
+def test_not_a_number_is_neither_null_nor_a_reject(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    cells = ["NaN", "Infinity", "-Infinity", "1e999", '"NaN"', '"2.5"', "7", "null"]
+    path.write_text("".join(f'{{"step": {i}, "loss": {cell}}}\n' for i, cell in enumerate(cells)) + '{"step": 8}\n')
+    loss = load([path]).steps["loss"].to_list()
+    assert math.isnan(loss[0])
+    assert loss[1:4] == [math.inf, -math.inf, math.inf]
+    assert math.isnan(loss[4])
+    assert loss[5:] == [2.5, 7.0, None, None]
+    assert load([path]).rejects.height == 0
+
+
+def test_text_in_a_numeric_column_is_a_reject(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"step": 0, "loss": 1.0}\n{"step": 1, "loss": "\\u001b[31mred"}\n{"step": 2, "loss": 1.5}\n')
+    records = load([path])
+    assert records.rejects.select("line", "reason").rows() == [(2, "no number in column loss")]
+    assert "\x1b" not in records.rejects["text"][0]
+    assert records.steps["loss"].to_list() == [1.0, None, 1.5]
+
+
+def test_late_keys_and_mixed_numbers_survive_the_fast_path() -> None:
+    late = b'{"step": 300, "loss": 1, "extra": 5, "nested": {"a": {"b": 2}}}\n'
+    got = frame(read(clean() + late + clean()))
+    assert got.height == 601
+    assert got["extra"].drop_nulls().to_list() == [5.0]
+    assert got["nested/a/b"].drop_nulls().to_list() == [2.0]
+    assert got["line"].to_list() == list(range(1, 602))
+
+
+def test_the_last_of_two_equal_keys_wins() -> None:
+    got = frame(read(clean() + b'{"step": 300, "loss": 1, "loss": 2}\n'))
+    assert got["loss"][-1] == 2.0
+
+
+def test_damage_costs_only_the_damaged_line() -> None:
+    damage = [
+        b'{"step": 1, "lo', b'{"step": 2, "loss": 1.0}{"step": 3, "loss": 2.0}', b"\0" * 90 + b'{"step": 4, "loss": 3.0}',
+        b'{"step": 5, "note": "\xff\xfe", "loss": 4.0}', b'{"step": 6, "note": "\\ud800", "loss": 5.0}', b"[" * 5000, b"starting up",
+        b'{"step": ' + b'{"a":' * 3000 + b"1" + b"}" * 3000 + b"}",
+    ]  # fmt: skip
+    for cut in range(1, 5):
+        blocks = [clean(97 * cut) + line + b"\n" for line in damage]
+        chunks = read(b"".join(blocks))
+        got = frame(chunks)
+        assert got.height == 97 * cut * len(damage) + 5
+        lines = [(97 * cut + 1) * (i + 1) for i in (0, 5, 6, 7)]
+        assert [bad.line for bad in chunks.bad] == lines
+        assert chunks.glued == 1
+        assert chunks.repaired == 2
+
+
+def test_a_line_that_lost_its_end_gives_the_object_glued_to_it() -> None:
+    rows = json_rows.parse(b'{"step": 1, "loss": 2.{"step": 2, "loss": 3.0}', 1)
+    assert rows.rows == [{"step": 2, "loss": 3.0}]
+    assert [bad.reason for bad in rows.bad] == ["cut off at the end of the file"]
+
+
+def test_histograms_become_norms_on_both_paths() -> None:
+    line = b'{"step": %d, "gradients/w": {"_type": "histogram", "values": [2, 0, 1], "bins": [-1, 0, 1, 3]}, "loss": 1.5}\n'
+    content = b"".join(line % i for i in range(200))
+    expected = math.sqrt(2 * 0.25 + 4)
+    for chunks in (read(content), json_chunks.read(content, 1 << 20, (1 << 20,))):
+        assert frame(chunks)["gradients/w"].to_list() == pytest.approx([expected] * 200)
+
+
+def test_ranks_become_rows(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [{"step": i, "loss": 2.0, "rank0/loss": 1.0, "loss/rank1": 3.0} for i in range(2)]
+    steps = load([write(tmp_path / "run.jsonl", rows)]).steps
+    assert steps["rank"].to_list() == [None, 0, 1] * 2
+    assert steps["loss"].to_list() == [2.0, 1.0, 3.0] * 2
+
+
+def test_runs_in_one_file_are_told_apart(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [{"run": name, "step": i, "loss": 1.0} for i in range(3) for name in ("a", "b")]
+    records = load([write(tmp_path / "run.jsonl", rows)])
+    assert [run.id for run in records.runs] == ["a", "b"]
+    assert records.steps["run"].to_list() == ["a", "b"] * 3
+
+
+def test_steps_that_are_absent_are_said(tmp_path: Path) -> None:
+    records = load([write(tmp_path / "run.jsonl", [{"loss": 1.0}, {"loss": 0.9}])])
+    assert records.steps["step"].to_list() == [0, 1]
+    assert any("no step column" in note for note in records.sources[0].notes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 400), st.sampled_from([b"\n", b"\r\n", b"\n\n"]))
+def test_a_cut_anywhere_keeps_every_complete_row(rows: int, newline: bytes) -> None:
+    lines = clean(12).splitlines()
+    content = newline.join(lines) + newline
+    cut = content[: rows * len(content) // 400]
+    whole = cut.count(b"}")
+    chunks = read(cut, 150, 60)
+    assert chunks.objects == whole
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.dictionaries(st.sampled_from(["step", "loss", "x", "line"]), JSON, max_size=4), min_size=1, max_size=30)
+)
+def test_chunks_and_lines_agree(rows: list[dict[str, object]]) -> None:
+    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    fast = read(clean(40) + content, 500, 100)
+    assert fast.objects == 40 + len(rows)
+    assert not fast.bad
+    expected = [json.loads(json.dumps(row)).get("loss") for row in rows]
+    got = frame(fast)
+    losses = got["loss"].tail(len(rows)) if "loss" in got.columns else pl.Series([None] * len(rows))
+    for want, have in zip(expected, losses.to_list(), strict=True):
+        if isinstance(want, int | float) and not isinstance(want, bool) and got.schema["loss"] == pl.Float64:
+            assert have == pytest.approx(float(want), nan_ok=True)
+
+
+def test_a_large_file_is_read_through_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + clean(50))
+    monkeypatch.setattr("gdiag.ingesters.jsonl._BIG", 0)
+    assert load([path]).steps.height == 50

@@ -1,0 +1,130 @@
+"""Delimited text row by row: repeated and changed headers, ragged and cut rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters.values import escape
+
+LINE: Final = "line"
+_SAME: Final = 0.6
+"""Share of known names from which a row of words is a header again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a table is written."""
+
+    separator: str
+    """One character, or a blank for any white space."""
+    names: tuple[str, ...]
+    skip: int
+    """Lines before the first data row."""
+    decimal_comma: bool = False
+
+
+@dataclass(slots=True)
+class Rows:
+    """What the row-wise reader found."""
+
+    frames: list[pl.DataFrame] = field(default_factory=list)
+    rejects: list[tuple[int, str, str]] = field(default_factory=list)
+    headers: int = 0
+    """Header rows after the first."""
+    rows: int = 0
+
+
+def read(data: bytes, shape: Shape) -> Rows:
+    """All rows as text columns with a `line` column; a frame per header."""
+    found = Rows()
+    text = data.decode("utf-8", errors="replace").replace("\0", "")
+    names = list(shape.names)
+    cells: list[list[str | None]] = []
+    lines: list[int] = []
+    complete = text.endswith(("\n", "\r"))
+    last = text.count("\n") + (not complete)
+    for number, row in _split(text, shape.separator):
+        if number <= shape.skip or not any(cell.strip() for cell in row):
+            continue
+        row = [cell.strip() for cell in row]
+        if row[0].startswith("#"):
+            continue
+        if _is_header(row, names):
+            found.headers += 1
+            if [c for c in row if c] != [n for n in names if n]:
+                _close(found, names, cells, lines)
+                names, cells, lines = row, [], []
+            continue
+        found.rows += 1
+        if len(row) > len(names) and any(row[len(names) :]):
+            found.rejects.append((number, f"{len(row)} cells under {len(names)} names", escape(",".join(row))))
+        elif len(row) < len(names) and number == last and not complete:
+            found.rejects.append((number, "cut off at the end of the file", escape(",".join(row))))
+        else:
+            row = [*row[: len(names)], *[""] * (len(names) - len(row))]
+            cells.append([_decimal(c) if shape.decimal_comma else c for c in row])
+            lines.append(number)
+    _close(found, names, cells, lines)
+    return found
+
+
+def _split(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    if separator == " ":
+        yield from ((i, line.split()) for i, line in enumerate(text.splitlines(), 1))
+        return
+    # Newlines of every kind are told apart by splitlines; csv alone takes a lone carriage return for a cell's content.
+    reader = csv.reader(io.StringIO(text, newline=None), delimiter=separator, strict=False)
+    csv.field_size_limit(1 << 24)
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            continue
+        yield reader.line_num, row
+
+
+def _is_header(row: list[str], names: list[str]) -> bool:
+    words = [cell for cell in row if cell]
+    if not words or any(_number(cell) for cell in words):
+        return False
+    known = {name.strip() for name in names if name.strip()}
+    return sum(word in known for word in words) >= _SAME * min(len(words), len(known))
+
+
+def _close(found: Rows, names: list[str], cells: list[list[str | None]], lines: list[int]) -> None:
+    if not cells:
+        return
+    data = {
+        name: pl.Series([row[i] or None for row in cells], dtype=pl.String) for i, name in enumerate(unique(names))
+    }  # fmt: skip
+    found.frames.append(pl.DataFrame(data).with_columns(pl.Series(lines, dtype=pl.Int64).alias(LINE)))
+
+
+def unique(names: list[str] | tuple[str, ...]) -> list[str]:
+    """Names without repeats and without the name that is kept for line numbers."""
+    seen: dict[str, int] = {LINE: 1}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return out
+
+
+def _decimal(cell: str) -> str:
+    return cell.replace(",", ".") if cell.count(",") == 1 else cell
+
+
+def _number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", "."))
+    except ValueError:
+        return False
+    return cell.lower() not in ("nan", "inf", "infinity", "-inf")

@@ -1,0 +1,103 @@
+"""A JSON document that is a whole log: a list of rows, or an object of equally long columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from gdiag.errors import InputError
+from gdiag.ingesters import columns, flat
+from gdiag.ingesters.reading import Input, Options, Reading
+
+FORMAT = "json"
+_LONGEST: Final = 1 << 30
+_MORE: Final = "one object of final values: no series"
+
+
+_NAMED: Final = 5
+_UNNAMED: Final = 20
+"""Lists shorter than this are settings, not series, when their names say nothing."""
+
+
+def recognise(given: Input) -> float:
+    """A document that starts as a list of objects or as an object that goes on over lines or holds long lists."""
+    head = given.head.lstrip()
+    if head[:1] == b"[":
+        return 0.55 if head[1:200].lstrip()[:1] == b"{" else 0.0
+    if head[:1] != b"{":
+        return 0.0
+    first, _, rest = head.partition(b"\n")
+    if not rest.strip():
+        return 0.6
+    return 0.55 if first.strip() == b"{" or (not first.rstrip().endswith(b"}") and rest.lstrip()[:1] == b'"') else 0.0
+
+
+def read(given: Input, options: Options) -> Reading:
+    """The rows or the columns.
+
+    Raises:
+        InputError: damaged, or without a series.
+    """
+    document = parse(given)
+    if isinstance(document, dict):
+        rows, lists = rows_in(document)
+        if lists and not rows:
+            frame = _columns(lists)
+            if frame is None:
+                raise InputError(f"{given.path} is a JSON object whose lists have different lengths: no table")
+            least = _NAMED if columns.known(frame.columns, options) else _UNNAMED
+            if frame.height < least:
+                raise InputError(f"{given.path} is {_MORE}")
+            note = f"one object of columns with {frame.height} values each"
+            return columns.reading(given.path, FORMAT, frame, options, notes=[note], rows=1, line=None)
+    else:
+        rows = [flat.flatten(row) for row in document if isinstance(row, dict)] if isinstance(document, list) else []
+    if not rows:
+        raise InputError(f"{given.path} is {_MORE}" if isinstance(document, dict) else f"{given.path} holds no rows")
+    frame = flat.to_frame(rows, range(1, len(rows) + 1))
+    columns.refuse_other(given.path, frame, options)
+    return columns.reading(given.path, FORMAT, frame, options)
+
+
+def parse(given: Input) -> object:
+    """The document.
+
+    Raises:
+        InputError: it is no complete JSON document.
+    """
+    data = given.data()
+    if len(data) > _LONGEST:
+        raise InputError(f"{given.path} is one JSON document of {len(data) >> 20} MiB: too large to be a log")
+    try:
+        return json.loads(data.decode("utf-8", errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{given.path} is a damaged JSON document ({error})") from error
+
+
+def rows_in(document: Mapping[str, object]) -> tuple[list[dict[str, flat.Cell]], dict[str, list[object]]]:
+    """The longest list of objects inside, flattened, and every list of plain values."""
+    tables = [v for v in document.values() if isinstance(v, list) and v and all(isinstance(r, dict) for r in v)]
+    rows = max(tables, key=len, default=[])
+    lists = {
+        str(k): v
+        for k, v in document.items()
+        if isinstance(v, list) and v and not any(isinstance(c, dict | list) for c in v)
+    }
+    return [flat.flatten(row) for row in rows], lists
+
+
+def _columns(lists: Mapping[str, list[object]]) -> pl.DataFrame | None:
+    """Columns of the commonest length that is above one."""
+    lengths = [len(v) for v in lists.values()]
+    length = max(set(lengths), key=lambda n: (lengths.count(n), n))
+    kept = {k: v for k, v in lists.items() if len(v) == length}
+    if length < 2:
+        return None
+    cells: list[dict[str, flat.Cell]] = [
+        {k: v if isinstance(v, int | float | str) or v is None else None for k, v in zip(kept, row, strict=True)}
+        for row in zip(*kept.values(), strict=True)
+    ]
+    return flat.to_frame(cells)

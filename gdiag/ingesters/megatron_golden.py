@@ -1,0 +1,63 @@
+"""Megatron golden values: a JSON object of metrics, each with its steps as keys or as an interval.
+
+The string "nan" in these files means that a metric was not logged at that step (both schemas of Megatron-LM's functional
+tests); a metric that diverged would hold a number or a bare NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gdiag.errors import InputError
+from gdiag.ingesters import columns, flat, json_whole
+from gdiag.ingesters.reading import Input, Options, Reading
+
+FORMAT = "megatron-golden"
+
+
+def recognise(given: Input) -> float:
+    """Metrics with `start_step` and `step_interval`."""
+    head = given.head[:4096]
+    return 0.95 if head.lstrip()[:1] == b"{" and b'"start_step"' in head and b'"step_interval"' in head else 0.0
+
+
+def read(given: Input, options: Options) -> Reading:
+    """A row per step at which anything was logged.
+
+    Raises:
+        InputError: damaged, or no metric holds a value.
+    """
+    document = json_whole.parse(given)
+    if not isinstance(document, dict):
+        raise InputError(f"{given.path} is no object of metrics")
+    rows: dict[int, dict[str, flat.Cell]] = {}
+    absent = 0
+    for name, series in document.items():
+        if isinstance(series, dict):
+            absent += _collect(rows, str(name), series)
+    if not rows:
+        raise InputError(f"{given.path} is a golden-values file without values")
+    cells = [{"step": step, **rows[step]} for step in sorted(rows)]
+    notes = [f'{absent} values "nan", which means not logged in this format'] if absent else []
+    frame = flat.to_frame(cells)
+    losses = max((frame[name].count() for name in frame.columns if "loss" in name.lower()), default=frame.height)
+    return columns.reading(given.path, FORMAT, frame, options, notes=notes, line=None, rows=int(losses) or frame.height)
+
+
+def _collect(rows: dict[int, dict[str, flat.Cell]], name: str, series: Mapping[str, object]) -> int:
+    """Puts one metric's values on their steps; returns how many were not logged."""
+    values = series.get("values")
+    start, interval = series.get("start_step"), series.get("step_interval")
+    absent = 0
+    if isinstance(values, dict):
+        pairs = [(int(k), v) for k, v in values.items() if str(k).lstrip("-").isdigit()]
+    elif isinstance(values, list) and isinstance(start, int) and isinstance(interval, int):
+        pairs = [(start + i * interval, v) for i, v in enumerate(values)]
+    else:
+        return 0
+    for step, value in pairs:
+        if isinstance(value, str) and value.lower() == "nan":
+            absent += 1
+        elif isinstance(value, int | float | str):
+            rows.setdefault(step, {})[name] = value
+    return absent

@@ -1,0 +1,147 @@
+"""Names: every alias to its metric, every layer pattern to its layer."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from gdiag.ingesters import layer_names
+from gdiag.ingesters.aliases import claim, family
+from gdiag.ingesters.columns import canonicalise
+from gdiag.ingesters.reading import Options
+
+NAMES = {
+    "loss": "loss, train/loss, train_loss, lm_loss, lm loss, Training Loss, reduced_train_loss, train/CrossEntropyLoss, train/CE loss, "
+    "loss_metrics/global_avg_loss, metrics/train/LanguageCrossEntropy, loss/out, learning/loss, learning/lm_loss, trl, train_mean_nll",
+    "eval_loss": "eval_loss, eval/loss, val_loss, val/loss, validation/loss, validation_metrics/loss, eval/c4/CrossEntropyLoss, "
+    "valid loss, test/nll, lm_loss_validation, lm loss validation, evaluation/loss, tel",
+    "grad_norm": "grad_norm, train/grad_norm, grad norm, grad-norm, gnorm, gradient_norm, norm, optim/total_grad_norm, "
+    "optim/total grad norm, l2_norm/grad/global, learning/grad_norm, learning/raw_grad_norm, grad/norm/total, grad_2.0_norm_total, "
+    "actor/grad_norm, grad_norm_square, gradient-norm",
+    "grad_norm_clipped": "grad_norm_clipped",
+    "lr": "lr, learning_rate, train/lr, train/learning_rate, learning rate, learning-rate, learning/current_learning_rate, lr_0, actor/lr",
+    "step_time": "elapsed_time_per_iteration_ms, elapsed time per iteration (ms), elapsed time per iteration (s), iteration-time, "
+    "time_per_iteration_ms, runtime/iteration_time, train_step_timing in s, train_step_time, time_metrics/end_to_end(s), "
+    "speed/curr_iter_time, throughput/duration, perf/step_time_seconds, perf/step_time_s, dt, iter_time, time/step, timing_s/step, "
+    "perf/time_per_step, step_time, ups, throughput/device/batches_per_second, step-time, E2E latency, time_this_iter_s",
+    "data_time": "data_time, time_metrics/data_loading(s), speed/data_load_time, throughput/loading_time",
+    "comm_time": "allreduce_time",
+    "compute_time": "forward_backward_time",
+    "tokens": "consumed_tokens, consumed tokens, throughput/total_tokens, throughput/total tokens, n_tokens_seen, "
+    "num_input_tokens_seen, num_tokens, time/token, total_tokens",
+    "samples": "consumed_samples, consumed samples, samples_count, time/sample, samples",
+    "batch_size": "batch_size, global_batch_size, global batch size, batch-size, bsz, train/global_batch_size",
+    "loss_scale": "loss_scale, loss scale, loss-scale, train/loss_scale",
+    "skipped": "skipped, number_of_skipped_iterations, number of skipped iterations, optim/step_skipped, optim/step skipped",
+    "param_norm": "params_norm, params norm, params-norm, optim/param_norm, params/norm/total, learning/param_norm, param_norm",
+    "update_norm": "optim/pre_clip_update_norm, updates/norm/total, update_norm",
+    "step": "step, _step, global_step, train/global_step, trainer/global_step, iteration, iter, current_steps, num_updates, time/batch, "
+    "training_iteration, train/update_step",
+    "time": "_timestamp, timestamp, Wall time, date, time_ms",
+    "elapsed": "_runtime, Relative Time (Process), elapsed_time, wall, total_duration, time_total_s, train_time_ms",
+    "epoch": "epoch, train/epoch, trainer/epoch, time/epoch",
+    "tokens_per_s": "tps, throughput(tps), wps, tok/sec, tokens_per_sec, throughput/device/TPS, speed/wps, Tokens/s/device",
+    "token_entropy": "batch_token_entropy",
+    "sample_start": "data_start, batch_idx",
+    "sample_end": "data_end",
+    "attention_logit": "max_attention_logit",
+    "output_logit": "learning/max_logits",
+    "memory": "memory/max_active(GiB), gpu_mem",
+}
+
+
+@pytest.mark.parametrize(
+    ("canonical", "name"), [(canonical, name) for canonical, names in NAMES.items() for name in names.split(", ")]
+)
+def test_aliases(canonical: str, name: str) -> None:
+    found = claim(name)
+    assert found is not None
+    assert found.canonical == canonical
+
+
+@pytest.mark.parametrize(
+    "name", ["lr-AdamW", "lr-AdamW/pg1", "optim/learning_rate_group0", "lr-DecoupledAdamW/group0", "lr/pg0"]
+)
+def test_learning_rates_of_groups(name: str) -> None:
+    found = claim(name) or family(name)
+    assert found is not None
+    assert found.canonical == "lr"
+
+
+@pytest.mark.parametrize("name", ["val_loss", "eval/train_like/loss", "validation/loss", "test_loss"])
+def test_evaluation_is_never_training(name: str) -> None:
+    found = claim(name) or family(name)
+    assert found is not None
+    assert found.canonical == "eval_loss"
+
+
+LAYERS = [
+    ("grad/blocks.0.fc.norm", "grad_norm", "blocks.0.fc", 0, "mlp"),
+    ("optim/grad/transformer.blocks.3.att_proj.weight.norm", "grad_norm", "transformer.blocks.3.att_proj.weight", 3, "attention_qkv"),
+    ("optim/exp_avg_sq/blocks.1.fc.norm", "second_moment", "blocks.1.fc", 1, "mlp"),
+    ("param/wte.norm", "param_norm", "wte", -1, "embedding"),
+    ("grad/norm/transformer/layers/2/mlp/c_fc", "grad_norm", "transformer/layers/2/mlp/c_fc", 2, "mlp"),
+    ("l2_norm/grad/model.transformer.h.3.attn.c_proj.weight", "grad_norm", "model.transformer.h.3.attn.c_proj.weight", 3, "attention_output"),
+    ("gradient_norms/sequential.2.attention.query_key_value.weight", "grad_norm", "sequential.2.attention.query_key_value.weight", 2, "attention_qkv"),
+    ("gnorm_layer12", "grad_norm", "layer12", 12, "block"),
+    ("gmax_layer3", "grad_max", "layer3", 3, "block"),
+    ("grad_2.0_norm/lm_head", "grad_norm", "lm_head", 5, "lm_head"),
+    ("grad_inf_norm/blocks.1.fc", "grad_max", "blocks.1.fc", 1, "mlp"),
+    ("gradients/module.encoder.layers.0.self_attention.linear_qkv.weight", "grad_norm", "encoder.layers.0.self_attention.linear_qkv.weight", 0, "attention_qkv"),
+    ("grad_norm/_fsdp_wrapped_module.model._orig_mod.layers.3.mlp.down_proj.weight", "grad_norm", "model.layers.3.mlp.down_proj.weight", 3, "mlp"),
+    ("blocks.0.fc.grad_norm", "grad_norm", "blocks.0.fc", 0, "mlp"),
+    ("model.layers.1.self_attn.o_proj/grad_norm", "grad_norm", "model.layers.1.self_attn.o_proj", 1, "attention_output"),
+    ("layers/0/grad_norm", "grad_norm", "layers/0", 0, "block"),
+    ("layer_3_grad_norm", "grad_norm", "layer_3", 3, "block"),
+    ("grad_norm_layer_3", "grad_norm", "layer_3", 3, "block"),
+    ("attn_max_logit/blocks.0", "attention_logit", "blocks.0", 0, "block"),
+    ("param_norm/ln_f", "param_norm", "ln_f", 4, "norm"),
+    ("update_norm/blocks.2.ln1", "update_norm", "blocks.2.ln1", 2, "norm"),
+    ("gradients/model.embed_tokens.weight", "grad_norm", "model.embed_tokens.weight", -1, "embedding"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "quantity", "layer", "depth", "kind"), LAYERS)
+def test_layers(name: str, quantity: str, layer: str, depth: int, kind: str) -> None:
+    assert layer_names.parse(name) == (quantity, layer)
+    (column, _) = layer_names.catalogue({"x": (quantity, layer), "top": ("grad_norm", "blocks.3.fc")})  # type: ignore[dict-item]
+    assert (column.depth if layer_names.block(layer) != 12 else depth, column.kind) == (depth, kind)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["grad_norm/total", "grad/norm/total", "l2_norm/grad/global", "grad_2.0_norm_total", "loss", "train/grad_norm"],
+)
+def test_totals_are_no_layers(name: str) -> None:
+    assert claim(name) is not None or layer_names.parse(name) is None
+
+
+def test_a_better_name_with_a_single_value_does_not_win() -> None:
+    frame = pl.DataFrame({"step": range(100), "lm_loss": [1.0] * 100, "loss": [None] * 99 + [9.0]})
+    got = canonicalise(frame, Options())
+    assert got.columns["loss"] == "lm_loss"
+    assert got.unmapped == ("loss",)
+
+
+def test_map_wins() -> None:
+    frame = pl.DataFrame({"step": [0, 1], "loss": [1.0, 2.0], "mine": [3.0, 4.0]})
+    got = canonicalise(frame, Options(columns={"loss": "mine"}))
+    assert got.steps["loss"].to_list() == [3.0, 4.0]
+
+
+def test_units_and_turns() -> None:
+    frame = pl.DataFrame(
+        {"step": [0, 1, 2], "elapsed_time_per_iteration_ms": [1500.0, 2500.0, None], "grad_norm_square": [4.0, 9.0, 16.0],
+         "skipped": [0, 2, 5], "timestamp": ["2024-05-01T00:00:00Z", "2024-05-01 00:00:01+00:00", "2024-05-01T00:00:02.5Z"]}
+    )  # fmt: skip
+    steps = canonicalise(frame, Options()).steps
+    assert steps["step_time"].to_list() == [1.5, 2.5, None]
+    assert steps["grad_norm"].to_list() == [2.0, 3.0, 4.0]
+    assert steps["skipped"].to_list() == [0.0, 2.0, 3.0]
+    assert steps["time"].diff().to_list() == [None, 1.0, 1.5]
+
+
+def test_a_running_clock_gives_step_times_and_survives_a_reset() -> None:
+    frame = pl.DataFrame({"step": [0, 10, 20, 30, 40], "train_time_ms": [100, 1100, 2100, 50, 1050], "loss": [1.0] * 5})
+    steps = canonicalise(frame, Options()).steps
+    assert steps["step_time"].to_list() == pytest.approx([None, 0.1, 0.1, None, 0.1])

@@ -1,0 +1,123 @@
+"""CSV step logs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gdiag.errors import InputError
+from gdiag.ingesters import csv, csv_rows, load
+from gdiag.schema import Records
+
+
+def loaded(folder: Path, text: str, name: str = "log.csv") -> Records:
+    (folder / name).write_text(text)
+    return load([folder / name])
+
+
+def test_plain(tmp_path: Path) -> None:
+    records = loaded(tmp_path, "step,loss,lr\n0,3.5,0.1\n1,nan,0.1\n2,inf,0.1\n3,,0.1\n")
+    loss = records.steps["loss"].to_list()
+    assert loss[0] == 3.5
+    assert math.isnan(loss[1])
+    assert loss[2:] == [math.inf, None]
+    assert records.steps["line"].to_list() == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "step;loss\n0;3,5\n1;3,25\n",
+        "step\tloss\n0\t3.5\n1\t3.25\n",
+        "  step,     loss\n     0,      3.5\n     1,     3.25\n",
+        ",step,loss\n0,0,3.5\n1,1,3.25\n",
+        '"step","loss"\r\n"0","3.5"\r\n"1","3.25"\r\n',
+        "0 3.5\n1 3.25\n",
+        "step,loss\n\n0,3.5\n\n1,3.25",
+        "# made by hand\nstep,loss\n0,3.5\n1,3.25\n",
+        'step,note,loss\n0,"a, ""b""\nc",3.5\n1,,3.25\n',
+    ],
+)
+def test_the_same_log_written_differently(tmp_path: Path, text: str) -> None:
+    records = loaded(tmp_path, text)
+    assert records.steps["step"].to_list() == [0, 1]
+    assert records.steps["loss"].to_list() == [3.5, 3.25]
+    assert records.rejects.height == 0
+    assert records.sources[0].rows == 2
+
+
+def test_sparse_rows_of_one_step_are_one(tmp_path: Path) -> None:
+    text = "epoch,step,train_loss_step,lr-AdamW,val_loss,train_loss_epoch\n"
+    text += "".join(f",{s},,0.001,,\n0,{s},{3 - s / 10},,,\n" for s in range(4)) + "0,3,,,2.5,\n0,3,,,,2.8\n"
+    records = loaded(tmp_path, text)
+    train = records.steps.filter(records.steps["loss"].is_not_null())
+    assert train["step"].to_list() == [0, 1, 2, 3]
+    assert train["lr"].to_list() == [0.001] * 4
+    assert train["eval_loss"].null_count() == 4
+    assert records.steps["eval_loss"].drop_nulls().to_list() == [2.5]
+    assert records.sources[0].columns["loss"] == "train_loss_step"
+
+
+def test_repeated_header_and_appended_run(tmp_path: Path) -> None:
+    text = "epoch,loss,val_loss\n0,3,3\n1,2,2\nepoch,loss,val_loss\n0,4,4\n1,3,3\n"
+    records = loaded(tmp_path, text)
+    assert records.steps["step"].to_list() == [0, 1, 0, 1]
+    assert records.steps["line"].to_list() == [2, 3, 5, 6]
+    assert any("header" in note for note in records.sources[0].notes)
+
+
+def test_a_header_with_new_names_starts_new_columns(tmp_path: Path) -> None:
+    records = loaded(tmp_path, "step,loss\n0,3\n1,2\nstep,loss,val_loss\n2,1.5,1.7\n")
+    assert records.steps["eval_loss"].to_list() == [None, None, 1.7]
+
+
+def test_ragged_and_cut_rows_are_rejects(tmp_path: Path) -> None:
+    records = loaded(tmp_path, "step,loss,lr\n0,3,0.1\n1,2,0.1,9\n2,1,0.1\n3,1")
+    assert records.steps["step"].to_list() == [0, 2]
+    assert records.rejects["line"].to_list() == [3, 5]
+
+
+def test_a_table_of_runs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="table of runs"):
+        loaded(tmp_path, '"Name","State","lr","train_loss"\n"a","finished","0.1","2.0"\n"b","crashed","0.2","3.0"\n')
+
+
+def test_algoperf_writes_nan_as_an_empty_cell(tmp_path: Path) -> None:
+    text = (
+        "global_step,grad_norm,loss,validation/loss,score,total_duration,preemption_count\n"
+        "0,1.0,7.0,,,,\n1,,,6.9,5,9.5,0\n12,,,,,,\n20,,,,5,19.5,0\n"
+    )
+    steps = loaded(tmp_path, text).steps
+    assert [None if v is None else math.isnan(v) for v in steps["loss"]] == [False, None, True, None]
+    assert [None if v is None else math.isnan(v) for v in steps["eval_loss"]] == [None, False, None, True]
+
+
+def test_a_monitor_of_episodes_is_read(tmp_path: Path) -> None:
+    records = loaded(tmp_path, '#{"t_start": 1600000000.0, "env_id": "X"}\nr,l,t\n-1.5,10,0.5\n-1.25,12,1.5\n')
+    assert records.sources[0].rows == 2
+    assert records.steps["time"].to_list() == [1600000000.5, 1600000001.5]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(20, 400))
+def test_a_cut_anywhere_keeps_every_complete_row(cut: int) -> None:
+    text = b"step,loss,lr\n" + b"".join(b"%d,%f,0.1\n" % (i, 1 / (i + 1)) for i in range(20))
+    shape = csv.sniff(text)
+    assert shape is not None
+    part = text[:cut]
+    rows = csv_rows.read(part, shape)
+    frame = rows.frames[0] if rows.frames else None
+    complete = max(part.count(b"\n") - 1, 0)
+    assert (0 if frame is None else frame.height) in (complete, complete + 1)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.binary(max_size=200))
+def test_noise_never_raises(content: bytes) -> None:
+    shape = csv.sniff(content)
+    if shape is not None:
+        csv_rows.read(content, shape)

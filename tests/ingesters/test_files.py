@@ -1,0 +1,93 @@
+"""Paths, folders, archives, encodings."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from gdiag.errors import InputError
+from gdiag.ingesters import files, load
+
+LOG = b"".join(b'{"step": %d, "loss": %d}\n' % (i, 100 - i) for i in range(100))
+
+
+def zstd(content: bytes) -> bytes:
+    packed = pa.compress(content, codec="zstd", asbytes=True)
+    assert isinstance(packed, bytes)
+    return packed
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        LOG,
+        b"\xef\xbb\xbf" + LOG,
+        LOG.replace(b"\n", b"\r\n"),
+        LOG.decode().encode("utf-16"),
+        LOG.decode().encode("utf-16-le"),
+        gzip.compress(LOG),
+        bz2.compress(LOG),
+        lzma.compress(LOG),
+        zstd(LOG),
+        gzip.compress(b"\xef\xbb\xbf" + LOG),
+        gzip.compress(LOG[:1250]) + gzip.compress(LOG[1250:]),
+    ],
+)
+def test_the_same_log_packed_differently(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(content)
+    records = load([path])
+    assert records.steps["loss"].to_list() == [100.0 - i for i in range(100)]
+    assert records.rejects.height == 0
+
+
+def test_a_cut_archive_gives_what_stands_before_the_cut(tmp_path: Path) -> None:
+    rows = b"".join(b'{"step": %d, "loss": %f}\n' % (i, (i * 7919 % 1000) / 7) for i in range(20000))
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(rows)[:-40000])
+    records = load([path])
+    assert 1000 < records.steps.height < 20000
+    assert records.steps["step"].to_list() == list(range(records.steps.height))
+
+
+def test_an_archive_that_explodes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "FLOOR", 1 << 16)
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(b"\n" * (1 << 24)))
+    with pytest.raises(InputError, match="grows past"):
+        load([path])
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stdin:
+        buffer = io.BytesIO(LOG)
+
+    monkeypatch.setattr("sys.stdin", Stdin())
+    assert load(["-"]).steps.height == 100
+
+
+def test_folder_and_glob(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "run.jsonl").write_bytes(LOG)
+    (tmp_path / "a" / "notes.md").write_text("nothing to see")
+    (tmp_path / ".hidden.jsonl").write_bytes(LOG)
+    records = load([tmp_path])
+    assert [(Path(s.path).name, s.format) for s in records.sources] == [("notes.md", "unknown"), ("run.jsonl", "jsonl")]
+    assert load([str(tmp_path / "*" / "*.jsonl")]).steps.height == 100
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [("none", None, "does not exist"), ("empty", b"", "empty"), ("text", b"hello", "no format")],
+)
+def test_what_cannot_be_used_is_said(tmp_path: Path, name: str, content: bytes | None, said: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        load([tmp_path / name])

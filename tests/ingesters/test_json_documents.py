@@ -1,0 +1,103 @@
+"""JSON documents that hold a whole log."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gdiag.errors import InputError
+from gdiag.ingesters import load, trainer_state
+from gdiag.ingesters.reading import Input, Options
+from gdiag.schema import Records
+
+
+def loaded(folder: Path, document: object, indent: int | None = None) -> Records:
+    (folder / "log.json").write_text(json.dumps(document, indent=indent))
+    return load([folder / "log.json"])
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_list_of_rows(tmp_path: Path, indent: int | None) -> None:
+    records = loaded(tmp_path, [{"step": i, "train": {"loss": 2.0 - i}} for i in range(3)], indent)
+    assert records.steps["loss"].to_list() == [2.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_object_of_columns(tmp_path: Path, indent: int | None) -> None:
+    records = loaded(tmp_path, {"loss": [float(i) for i in range(9)], "val_loss": [1.0] * 9}, indent)
+    assert records.steps["loss"].to_list() == [float(i) for i in range(9)]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{"train_loss": 1.3, "train_runtime": 5.0}, {"betas": [0.9, 0.95]}, {}, [], {"a": [1, 2], "lr": [0.1, 0.2]}],
+)
+def test_final_values_are_refused(tmp_path: Path, document: object) -> None:
+    with pytest.raises(InputError):
+        loaded(tmp_path, document)
+
+
+def state(rows: int = 20) -> str:
+    history = [
+        {
+            "epoch": i / 10,
+            "grad_norm": float("nan") if i == 5 else 1.0,
+            "learning_rate": 1e-4,
+            "loss": 2.0,
+            "step": 10 * i,
+        }
+        for i in range(1, rows)
+    ]
+    history.insert(6, {"epoch": 0.5, "eval_loss": 1.9, "eval_runtime": 3.0, "step": 50})
+    history.append({"epoch": 2.0, "step": 200, "total_flos": 1e15, "train_loss": 1.8, "train_runtime": 60.0})
+    return json.dumps(
+        {"best_metric": None, "global_step": 200, "logging_steps": 10, "log_history": history, "max_steps": 400},
+        indent=2,
+    )
+
+
+def test_trainer_state(tmp_path: Path) -> None:
+    (tmp_path / "trainer_state.json").write_text(state())
+    records = load([tmp_path / "trainer_state.json"])
+    assert records.sources[0].rows == 19
+    assert records.steps.height == 20
+    assert records.steps["eval_loss"].drop_nulls().to_list() == [1.9]
+    assert records.steps["grad_norm"].is_nan().sum() == 1
+    assert records.runs[0].config == {"total_steps": 400, "log_interval": 10}
+    line = records.steps["line"][0]
+    assert state().splitlines()[line - 1].strip() == "{"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(100, len(state())))
+def test_a_cut_trainer_state_keeps_complete_entries(cut: int) -> None:
+    text = state()[:cut]
+    content = text.encode()
+    complete = max(text.count("}"), 0)
+    if not trainer_state.recognise(Input("x", content)) or complete < 2:
+        return
+    reading = trainer_state.read(Input("x", content, content=content), Options())
+    assert reading.steps is not None
+    assert reading.steps.height >= min(complete, 19) - 1
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_megatron_golden_values(tmp_path: Path, old: bool) -> None:
+    losses: object = [10.5, 9.5, "nan", 8.0] if old else {"0": 10.5, "5": 9.5, "10": "nan", "15": 8.0}
+    series = {"start_step": 0, "end_step": 20, "step_interval": 5}
+    records = loaded(
+        tmp_path, {"lm loss": {**series, "values": losses}, "num-zeros": {**series, "values": [1, 2, 3, 4]}}, 4
+    )
+    loss = records.steps.select("step", "loss").drop_nulls()
+    assert loss.rows() == [(0, 10.5), (5, 9.5), (15, 8.0)]
+    assert records.sources[0].rows == 3
+
+
+def test_sacred(tmp_path: Path) -> None:
+    metric = {"steps": [1, 3], "timestamps": ["2024-01-01T00:00:00.5", "2024-01-01T00:00:01.5"], "values": [2.0, 1.0]}
+    records = loaded(tmp_path, {"training.loss": metric, "val_loss": {**metric, "steps": [2, 3]}}, 2)
+    assert records.steps.select("step", "loss", "eval_loss").rows() == [(1, 2.0, None), (2, None, 2.0), (3, 1.0, 1.0)]
