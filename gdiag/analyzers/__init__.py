@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from gdiag.analyzers import (
+    clock_outlier,
+    ecc_error,
+    gpu_lost,
     hard_batches,
+    hot_gpu,
     loss_divergence,
     loss_not_finite,
     loss_plateau,
@@ -14,8 +18,15 @@ from gdiag.analyzers import (
     lr_schedule,
     lr_too_low,
     no_learning,
+    periodic_slow_steps,
+    power_brake,
+    power_limit,
     repeated_spikes,
     scheduler_not_restored,
+    slow_steps,
+    step_time_drift,
+    step_time_shift,
+    thermal_slowdown,
 )
 from gdiag.analyzers.analyzer import Analyzer
 
@@ -33,4 +44,15 @@ ANALYZERS: tuple[Analyzer, ...] = (
     lr_decayed_early,
     lr_too_low,
     scheduler_not_restored,
+    ecc_error,
+    step_time_shift,
+    step_time_drift,
+    periodic_slow_steps,
+    slow_steps,
+    thermal_slowdown,
+    power_limit,
+    power_brake,
+    clock_outlier,
+    hot_gpu,
+    gpu_lost,
 )

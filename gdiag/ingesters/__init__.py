@@ -28,6 +28,7 @@ from gdiag.ingesters import (
     modded_nanogpt,
     nanogpt,
     nccl_tests,
+    nvidia_smi,
     openai_logger,
     openmmlab,
     sacred,
@@ -47,7 +48,7 @@ INGESTERS: Final[tuple[Ingester, ...]] = (
     trainer_state, megatron_golden, sacred, json_whole, jsonl, csv,
     megatron, torchtitan, modded_nanogpt, llmc, step_bars, maxtext, verl,
     nanogpt, litgpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed, aligned, layer_lines,
-    nccl_tests,
+    nccl_tests, nvidia_smi,
     console_generic, job_log,
 )  # fmt: skip
 """Every format; the surest wins, the earlier one on a tie."""

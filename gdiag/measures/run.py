@@ -6,6 +6,7 @@ from functools import cached_property
 
 import polars as pl
 
+from gdiag.measures import slowdowns
 from gdiag.measures.changes import Learning, learning
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.data import Window, batch_window, own_history_z
@@ -13,6 +14,9 @@ from gdiag.measures.loss_events import LossView, loss_view
 from gdiag.measures.nonfinite import NonFinite, nonfinite
 from gdiag.measures.schedule import Schedule, recognise
 from gdiag.measures.scheduler_state import Mismatch, mismatches
+from gdiag.measures.slowdowns import StepTimeView
+from gdiag.measures.step_time import step_times
+from gdiag.measures.telemetry import Place, Telemetry, place, step_stamps, telemetry
 from gdiag.measures.trajectory import Trajectory, trajectory
 from gdiag.model import Location, Run
 from gdiag.schema import LayerColumn, Records
@@ -48,6 +52,27 @@ class RunView:
     def events(self) -> pl.DataFrame:
         """This run's rows of `events`."""
         return self._own(self.records.events)
+
+    @cached_property
+    def step_times(self) -> StepTimeView | None:
+        """Step time along the trajectory: changes of level, rhythms, slow steps; None when nothing says it."""
+        times = step_times(self.paths[0].frame, [restart.step for restart in self.trajectory.restarts])
+        return None if times is None else slowdowns.view(times)
+
+    @cached_property
+    def telemetry(self) -> Telemetry | None:
+        """GPU telemetry and its place on the step log's clock; None without rows of `gpus`."""
+        stamps = self.series("time").value
+        elapsed = None if len(stamps) >= 2 or self.step_times is None else step_stamps(self.step_times.times)
+        used = self.gpus["source"].unique().drop_nulls().to_list() if "source" in self.gpus.columns else []
+        return telemetry(self.gpus, [self.records.sources[i].columns for i in used], stamps, elapsed)
+
+    def placed(self, start: float, end: float) -> Place | None:
+        """Where a stretch of telemetry time lies in this run, and its effect on step time; None without telemetry."""
+        if self.telemetry is None:
+            return None
+        times = self.step_times.times if self.step_times is not None else None
+        return place(self.telemetry, times, start, end)
 
     @cached_property
     def trajectory(self) -> Trajectory:

@@ -1,0 +1,53 @@
+"""A GPU runs at lower clocks than its peers at the same moments and reports no reason.
+
+What it checks
+    Mean SM clock under load per moment against the median of at least three peers of the same model; below `ratio` of it
+    in at least `share` of the moments, with no thermal, power or brake reason in them.
+
+Why it matters
+    One slow GPU slows the whole job. Locked application clocks, a lower power state and a bad card look like this.
+
+What to do
+    Compare `nvidia-smi -q -d CLOCK,PERFORMANCE` with a peer; reset locked clocks (`nvidia-smi -rgc`), check that the
+    same driver settings hold on all nodes, run the vendor's diagnostics when it stays.
+"""
+
+from __future__ import annotations
+
+from gdiag.analyzers import gpu_place
+from gdiag.measures import gpu_health
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD604"
+NAME = "clock-outlier"
+NEEDS: tuple[str, ...] = ("gpus.clock_sm",)
+
+
+def analyze(run: RunView, *, ratio: float = 0.95, share: float = 0.2) -> list[Finding]:
+    view = run.telemetry
+    if view is None:
+        return []
+    found = []
+    for outlier in gpu_health.clock_outliers(view.health.partial, ratio=ratio, share=share):
+        where, place = gpu_place.located(run, [outlier.unit], outlier.start, outlier.end)
+        evidence = [
+            Measure("clock", round(outlier.clock, 1), "MHz"),
+            Measure("clock_peers", round(outlier.peers, 1), "MHz"),
+            Measure("ratio", round(outlier.ratio, 4), "", ratio),
+            Measure("slow_share", round(100 * outlier.share, 1), "%", 100 * share),
+        ]
+        if place.effect is not None:
+            evidence.append(Measure("step_time_effect", round(100 * place.effect, 2), "%"))
+        found.append(
+            Finding(
+                CODE,
+                NAME,
+                Severity.WARNING,
+                f"{gpu_place.named([outlier.unit], 0)} runs at {outlier.clock:.0f} MHz where its peers run at {outlier.peers:.0f} MHz, "
+                f"in {100 * outlier.share:.0f} % of the moments under load, and reports no reason",
+                where,
+                tuple(evidence),
+            )
+        )
+    return found

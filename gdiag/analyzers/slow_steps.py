@@ -1,0 +1,77 @@
+"""Single steps take far longer than their neighbours.
+
+What it checks
+    Steps of at least `ratio` times the running median that stand `z` robust sigmas above it, outside every rhythm. They are
+    reported by the part of the step that holds their time; steps that are slow because their values are not finite or
+    their update was skipped are set apart. Below `lost` of the time since they began, or fewer than `count`, they are a note.
+
+Why it matters
+    Congestion, retransmission, a stalled loader or filesystem, and power brakes show in this way. It takes one slow worker
+    to slow down all of them.
+
+What to do
+    With communication time high: network tests under load, port counters, other traffic. With data time high: loader
+    workers, storage latency. With neither logged: log both. Recompilation and garbage collection look the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.analyzers import timing
+from gdiag.measures import slow_steps
+from gdiag.measures.run import RunView
+from gdiag.measures.segments import Ints
+from gdiag.measures.slowdowns import Slowdown, StepTimeView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD504"
+NAME = "slow-steps"
+NEEDS: tuple[str, ...] = ("steps.step_time|steps.time|steps.elapsed|steps.tokens_per_s",)
+
+
+def analyze(run: RunView, *, ratio: float = 1.25, lost: float = 0.02, count: int = 5) -> list[Finding]:
+    view = run.step_times
+    if view is None:
+        return []
+    found = []
+    for slow in view.slow:
+        first = slow_steps.onset(slow.rows, len(view.times))
+        rows = slow.rows[first:]
+        spent = float(np.sum(view.times.seconds[rows[0] :]))
+        share = slow.seconds_lost / spent if spent > 0 else 0.0
+        heavy = len(rows) >= count and share >= lost and slow.bad_values < 0.5 and slow.ratio >= ratio
+        if not heavy and share < lost / 4 and slow.worst < 2 * slow.before:
+            continue
+        found.append(_finding(run, view, slow, rows, share, heavy, lost))
+    return found
+
+
+def _finding(
+    run: RunView, view: StepTimeView, slow: Slowdown, rows: Ints, share: float, heavy: bool, lost: float
+) -> Finding:
+    times = view.times
+    groups = slow_steps.bursts(rows)
+    longest = max(len(g) for g in groups)
+    last = float(times.time[rows[-1]])
+    cause = timing.held_by(slow)
+    if slow.bad_values >= 0.5:
+        cause = ", their values not finite or their updates skipped"
+    where = run.where(
+        times.row(int(rows[0])), last_step=int(times.step[rows[-1]]), last_time=last if last == last else None
+    )
+    return Finding(
+        CODE, NAME, Severity.WARNING if heavy else Severity.INFO,
+        f"{len(rows)} steps from step {times.step[rows[0]]} on take {slow.ratio:.2g} times as long as their neighbours, "
+        f"the longest {slow.worst:.4g} s{cause}: {100 * share:.1f} % of the time since",
+        where,
+        (
+            *timing.evidence(view, slow, 1.25),
+            Measure("slow_steps", len(rows)),
+            Measure("bursts", len(groups)),
+            Measure("longest_burst", longest, "step"),
+            Measure("worst_ratio", round(slow.worst / slow.before, 2)),
+            Measure("time_share", round(100 * share, 2), "%", 100 * lost),
+            Measure("nonfinite_share", round(100 * slow.bad_values, 1), "%"),
+        ),
+    )  # fmt: skip

@@ -1,0 +1,201 @@
+"""Slow steps: single steps far above their neighbours, and whether they come in a rhythm (diagnosis.md 2.4).
+
+The rhythm is a float period: a shard that ends every 190.03 steps is not found by whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lgamma
+
+import numpy as np
+
+from gdiag.measures.curves import Floats
+from gdiag.measures.levels import centred_median, robust_sigma
+from gdiag.measures.segments import Ints
+from gdiag.measures.step_time import Bools, StepTimes
+
+
+@dataclass(frozen=True, slots=True)
+class SlowSteps:
+    """Steps far above their neighbours; indices into the StepTimes they were found in."""
+
+    at: Ints
+    usual: Floats
+    """Usual time of every step: a running median [s], (n,)."""
+    noise: float
+    """Relative noise (robust sigma of the logarithm)."""
+    threshold: float
+    """Ratio to the usual time from which a step counts as slow."""
+
+    def ratio(self, times: StepTimes) -> Floats:
+        """Time over usual time of every slow step."""
+        return np.asarray(times.seconds[self.at] / self.usual[self.at])
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """Slow steps at a steady distance."""
+
+    period: float
+    """Steps between slow steps."""
+    offset: float
+    """Step of the first one."""
+    hits: Ints
+    """Indices into StepTimes."""
+    coverage: float
+    """Share of the ticks inside the logged stretch at which a slow step was seen."""
+    log10_chance: float
+    """log10 of the probability of as many hits by chance, corrected for the periods tried."""
+
+
+def slow_steps(times: StepTimes, *, ratio: float = 1.25, z: float = 6.0) -> SlowSteps:
+    """Judged steps that take at least `ratio` times the running median and stand `z` sigmas above it.
+
+    Sigma is the wider of the robust one and the one of the upper half, so that a noisy machine's skew is not taken
+    for slow steps.
+    """
+    y = np.log(times.seconds)
+    middle = centred_median(y, 201)
+    rest = y - middle
+    judged = rest[times.judged]
+    sigma = robust_sigma(judged)
+    upper = judged[judged > 0]
+    sigma_up = 1.4826 * float(np.median(upper)) if len(upper) else sigma
+    threshold = max(np.log(ratio), z * max(sigma, sigma_up))
+    at = np.flatnonzero((rest > threshold) & times.judged)
+    return SlowSteps(at, np.exp(middle), sigma, float(np.exp(threshold)))
+
+
+def rhythms(times: StepTimes, slow: SlowSteps, *, most: int = 3) -> list[Rhythm]:
+    """Periods among slow steps, surest first; each slow step belongs to one period at most."""
+    left = slow.at
+    found: list[Rhythm] = []
+    while len(left) >= 3 and len(found) < most:
+        tries = [_rhythm(times.step, part, len(times)) for part in _alike(times, slow, left)]
+        best = min((t for t in tries if t is not None), key=lambda t: t.log10_chance, default=None)
+        if best is None:
+            break
+        found.append(best)
+        left = np.setdiff1d(left, best.hits)
+    return found
+
+
+def _alike(times: StepTimes, slow: SlowSteps, at: Ints) -> list[Ints]:
+    """Slow steps that may share a cause: all of them, and those at least half as slow as the slowest tenth."""
+    excess = times.seconds[at] - slow.usual[at]
+    strong = at[excess >= 0.5 * np.quantile(excess, 0.9)]
+    return [at, strong] if len(strong) < len(at) else [at]
+
+
+def _rhythm(step: Ints, at: Ints, rows: int) -> Rhythm | None:
+    if len(at) < 3:
+        return None
+    where = step[at].astype(float)
+    first, last = float(step[0]), float(step[-1])
+    interval = float(np.median(np.diff(step))) if len(step) > 1 else 1.0
+    gaps = np.concatenate([where[lag:] - where[:-lag] for lag in (1, 2, 3) if len(where) > lag])
+    gaps = gaps[gaps >= 2 * interval]
+    candidates, counts = np.unique(np.round(gaps / interval), return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:40]
+    tried = candidates[order] * interval
+    best: Rhythm | None = None
+    for period in tried:
+        rhythm = _fit(where, at, float(period), first, last, interval, rows, len(tried))
+        if rhythm and (best is None or rhythm.log10_chance < best.log10_chance):
+            best = rhythm
+    return best
+
+
+def _fit(
+    where: Floats, at: Ints, period: float, first: float, last: float, interval: float, rows: int, tried: int
+) -> Rhythm | None:
+    best: Rhythm | None = None
+    for anchor in where[np.unique(np.linspace(0, len(where) - 1, 6).astype(int))]:
+        p, offset = period, float(anchor)
+        hit = np.zeros(len(where), dtype=bool)
+        for _ in range(4):
+            k = np.round((where - offset) / p)
+            hit = np.abs(where - offset - k * p) <= max(interval, 0.01 * p)
+            if len(np.unique(k[hit])) < 3:
+                break
+            p, offset = (float(v) for v in np.polyfit(k[hit], where[hit], 1))
+            if p < 2 * interval:
+                break
+        # One slow step per tick counts: a tick with a burst around it is still one hit.
+        ticks, unique = np.unique(np.round((where[hit] - offset) / max(p, 1e-9)), return_index=True)
+        if len(ticks) < 3 or p < 2 * interval:
+            continue
+        hits = at[np.flatnonzero(hit)]
+        expected = max(len(ticks), int((last - first) // p))
+        coverage = len(ticks) / expected
+        window = min(0.9, (2 * max(interval, 0.01 * p) / interval + 1) * len(where) / rows)
+        chance = _log10_tail(expected, len(ticks), window) + np.log10(6 * tried)
+        # Three slow steps are a rhythm only when none is missing.
+        if (
+            coverage < (0.5 if len(ticks) >= 4 else 0.99)
+            or chance > -4
+            or 2 * len(unique) < len(where) * min(0.5, interval / p * 20)
+        ):
+            continue
+        if best is None or chance < best.log10_chance:
+            best = Rhythm(p, offset - p * np.floor((offset - first) / p), hits, coverage, float(chance))
+    return best
+
+
+def _log10_tail(n: int, k: int, p: float) -> float:
+    """log10 of P(X ≥ k) for X binomial, by its largest term (k above the mean)."""
+    if k <= n * p:
+        return 0.0
+    log_term = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * np.log(p) + (n - k) * np.log1p(-p)
+    ratio = (n - k) / (k + 1) * p / (1 - p)
+    return float((log_term - np.log1p(-min(ratio, 0.99))) / np.log(10))
+
+
+def matched(period: float, known: dict[str, float]) -> tuple[str, float] | None:
+    """The known interval that `period` is (or is a whole multiple of), within 1 %, or None."""
+    for name, interval in known.items():
+        if interval > 1:
+            times = period / interval
+            if round(times) >= 1 and abs(times - round(times)) <= 0.01 * max(1.0, round(times)):
+                return name, interval
+    return None
+
+
+def onset(at: Ints, rows: int) -> int:
+    """Index into `at` from which slow steps come more often than before; 0 when the rate does not change.
+
+    Largest likelihood ratio of two Poisson rates against one, with a penalty for having chosen the place.
+    """
+    n = len(at)
+    if n < 6:
+        return 0
+    whole = n * np.log(n / rows)
+    best, place = max(np.log(n) + 3.0, n * np.log(n / max(1, rows - at[0])) - whole), 0
+    for i in range(1, n - 3):
+        before, after = at[i], rows - at[i]
+        if before <= 0 or after <= 0:
+            continue
+        gain = (i * np.log(i / before)) + (n - i) * np.log((n - i) / after) - whole
+        if gain > best and (n - i) / after > 2 * i / before:
+            best, place = gain, i
+    return place
+
+
+def bursts(at: Ints, gap: int = 3) -> list[Ints]:
+    """Slow steps in runs: steps no more than `gap` rows apart belong together."""
+    if not len(at):
+        return []
+    return list(np.split(at, np.flatnonzero(np.diff(at) > gap) + 1))
+
+
+def near(step: Ints, marks: Sequence[float], reach: float) -> Bools:
+    """Which steps lie within `reach` after (or one interval before) one of the marks."""
+    if not len(marks):
+        return np.zeros(len(step), dtype=bool)
+    sorted_marks = np.sort(np.asarray(marks, dtype=float))
+    i = np.searchsorted(sorted_marks, step, side="right") - 1
+    since = np.where(i >= 0, step - sorted_marks[np.maximum(i, 0)], np.inf)
+    until = np.where(i + 1 < len(sorted_marks), sorted_marks[np.minimum(i + 1, len(sorted_marks) - 1)] - step, np.inf)
+    return np.asarray((since <= reach) | (until <= 1))

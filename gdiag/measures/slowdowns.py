@@ -1,0 +1,129 @@
+"""Slowdowns: changes of step time and groups of slow steps, with the time they cost and the part that holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from gdiag.measures import levels, slow_steps
+from gdiag.measures.levels import Kind
+from gdiag.measures.segments import Ints
+from gdiag.measures.slow_steps import Rhythm, SlowSteps
+from gdiag.measures.step_time import Bools, Share, StepTimes, excess_share
+
+
+@dataclass(frozen=True)
+class Slowdown:
+    """A stretch of steps that take longer than before; indices into StepTimes."""
+
+    kind: Kind | Literal["slow steps", "rhythm"]
+    start: int
+    end: int
+    """Inclusive."""
+    before: float
+    """Usual step time before [s]."""
+    after: float
+    """Step time at the new level, at the end of a drift, or the median slow step [s]."""
+    worst: float
+    """Longest step concerned [s]."""
+    share: Share
+    """The part of the step that holds the added time."""
+    shares: dict[str, float]
+    seconds_lost: float
+    load_ratio: float
+    """Work per step inside over before (tokens, or batch × sequence); 1 when it does not vary."""
+    certain: bool = True
+    rows: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """The slow steps, for slow steps and rhythms."""
+    bad_values: float = 0.0
+    """Share of the slow steps with a non-finite loss or gradient or a skipped update."""
+
+    @property
+    def ratio(self) -> float:
+        """after / before."""
+        return self.after / self.before
+
+
+@dataclass(frozen=True)
+class StepTimeView:
+    """Everything about one run's step time."""
+
+    times: StepTimes
+    noise: float
+    changes: tuple[Slowdown, ...]
+    """Shifts, bumps and drifts upwards, in order."""
+    rhythms: tuple[tuple[Rhythm, Slowdown], ...]
+    slow: tuple[Slowdown, ...]
+    """Slow steps outside every rhythm: one group per part of the step that holds the time."""
+    interval: float
+    """Steps per logged row."""
+
+
+def view(times: StepTimes, *, floor: float = 0.05, ratio: float = 1.25, z: float = 6.0) -> StepTimeView:
+    """Changes, rhythms and slow steps of a run's step times."""
+    interval = float(np.median(np.diff(times.step))) if len(times) > 1 else 1.0
+    found_levels = levels.find(times.seconds, times.judged & ~times.bad_values, floor=floor)
+    risen = tuple(_changed(times, c, interval) for c in found_levels.changes if c.kind != "wander" and c.ratio > 1)
+    found = slow_steps.slow_steps(times, ratio=ratio, z=z)
+    regular = slow_steps.rhythms(times, found)
+    rest = found.at
+    for rhythm in regular:
+        rest = np.setdiff1d(rest, rhythm.hits)
+    return StepTimeView(
+        times, found_levels.noise, risen,
+        tuple((r, _slow(times, found, r.hits, "rhythm")) for r in regular),
+        tuple(_slow(times, found, rows, "slow steps") for rows in _by_part(times, found, rest)),
+        interval,
+    )  # fmt: skip
+
+
+def _changed(times: StepTimes, change: levels.Change, interval: float) -> Slowdown:
+    index = np.arange(len(times))
+    inside = (index >= change.start) & (index <= change.end)
+    if change.kind == "drift":  # the part that drifts is clearest where it has drifted furthest
+        inside &= index >= change.end - max(10, (change.end - change.start) // 4)
+    before = times.judged & (index < change.start) & (index >= change.start - 500)
+    if not before.any():
+        before = index <= change.start
+    share, shares = excess_share(times, inside, before)
+    stretch = times.seconds[change.start : change.end + 1]
+    return Slowdown(
+        change.kind, change.start, change.end, change.before, change.after, float(np.max(stretch)), share, shares,
+        float(np.sum(np.maximum(0.0, stretch - change.before))) * interval, _load_ratio(times, inside, before), change.certain,
+    )  # fmt: skip
+
+
+def _slow(times: StepTimes, found: SlowSteps, rows: Ints, kind: Literal["slow steps", "rhythm"]) -> Slowdown:
+    inside = np.zeros(len(times), dtype=bool)
+    inside[rows] = True
+    usual = times.judged & ~inside
+    share, shares = excess_share(times, inside, usual if usual.any() else ~inside)
+    seconds = times.seconds[rows]
+    return Slowdown(
+        kind, int(rows[0]), int(rows[-1]), float(np.median(found.usual[rows])), float(np.median(seconds)),
+        float(np.max(seconds)), share, shares, float(np.sum(seconds - found.usual[rows])),
+        _load_ratio(times, inside, usual), rows=rows, bad_values=float(np.mean(times.bad_values[rows])),
+    )  # fmt: skip
+
+
+def _by_part(times: StepTimes, found: SlowSteps, rows: Ints) -> list[Ints]:
+    """Slow steps grouped by the part that holds their time; non-finite or skipped steps apart."""
+    if not len(rows):
+        return []
+    added = times.seconds[rows] - found.usual[rows]
+    label = np.full(len(rows), "", dtype=object)
+    for name, values in times.parts.items():
+        usual = np.nanmedian(values)
+        mine = (values[rows] - usual) >= 0.6 * added
+        label[mine & np.isfinite(values[rows])] = name
+    label[times.bad_values[rows]] = "bad values"
+    return [rows[label == name] for name in dict.fromkeys(label.tolist())]
+
+
+def _load_ratio(times: StepTimes, inside: Bools, before: Bools) -> float:
+    if times.load is None or not inside.any() or not before.any():
+        return 1.0
+    there = float(np.nanmedian(times.load[before]))
+    return float(np.nanmedian(times.load[inside])) / there if there > 0 else 1.0

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.analyzers import slow_steps
+from gdiag.model import Severity
+from tests.analyzers import made_runs
+from tests.analyzers.made_telemetry import noisy, timed
+
+AT = np.array([901, 913, 950, 1011, 1100, 1177, 1223, 1304, 1391, 1500, 1533, 1607, 1750, 1801, 1888])
+
+
+def stalled(by: float = 5.0) -> dict[str, made_runs.Values]:
+    seconds, data = noisy(), np.full(2000, 0.05)
+    data[AT] += (by - 1) * 2.0
+    return timed(seconds + data, data_time=data)
+
+
+def test_stalls_are_found_and_the_loader_is_named() -> None:
+    (finding,) = slow_steps.analyze(made_runs.view(stalled()))
+    assert finding.severity is Severity.WARNING
+    assert finding.where.step == 901
+    assert finding.where.last_step == 1888
+    assert finding.measure("share") == "data"
+    assert finding.number("slow_steps") == len(AT)
+
+
+def test_a_few_mild_ones_are_not_worth_a_word() -> None:
+    seconds = noisy()
+    seconds[[300, 1200]] *= 1.4
+    assert slow_steps.analyze(made_runs.view(timed(seconds))) == []
+
+
+def test_the_share_of_time_is_a_threshold() -> None:
+    (finding,) = slow_steps.analyze(made_runs.view(stalled()), lost=0.5)
+    assert finding.severity is Severity.INFO
+
+
+def test_non_finite_steps_are_set_apart() -> None:
+    seconds, loss = noisy(), np.ones(2000)
+    seconds[AT] *= 2
+    loss[AT] = np.nan
+    (finding,) = slow_steps.analyze(made_runs.view(timed(seconds, loss=loss)))
+    assert finding.severity is Severity.INFO
+    assert finding.number("nonfinite_share") == 100
+
+
+def test_two_parts_are_two_findings() -> None:
+    columns = stalled()
+    comm = np.full(2000, 0.2)
+    comm[AT + 3] += 6.0
+    columns["comm_time"] = comm
+    columns["step_time"] = np.asarray(columns["step_time"]) + comm
+    shares = {f.measure("share") for f in slow_steps.analyze(made_runs.view(columns))}
+    assert shares == {"data", "communication"}
