@@ -7,19 +7,23 @@ from functools import cached_property
 import polars as pl
 
 from gdiag.measures import slowdowns
+from gdiag.measures.attribution import Attribution, attribute
 from gdiag.measures.changes import Learning, learning
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.data import Window, batch_window, own_history_z
+from gdiag.measures.gradients import Scaling, scaling, steady, total_of_layers, unscaled
+from gdiag.measures.layers import LayerScan, LayerTable, layer_table, scan_layers
 from gdiag.measures.loss_events import LossView, loss_view
 from gdiag.measures.nonfinite import NonFinite, nonfinite
 from gdiag.measures.schedule import Schedule, recognise
 from gdiag.measures.scheduler_state import Mismatch, mismatches
+from gdiag.measures.segments import interval
 from gdiag.measures.slowdowns import StepTimeView
 from gdiag.measures.step_time import step_times
 from gdiag.measures.telemetry import Place, Telemetry, place, step_stamps, telemetry
 from gdiag.measures.trajectory import Trajectory, trajectory
 from gdiag.model import Location, Run
-from gdiag.schema import LayerColumn, Records
+from gdiag.schema import LayerColumn, Quantity, Records
 
 
 class RunView:
@@ -121,6 +125,51 @@ class RunView:
     def nonfinite(self) -> tuple[NonFinite, ...]:
         """Stretches of NaN or infinite losses and norms on every path."""
         return tuple(stretch for path in self.paths for stretch in nonfinite(path, self.steps))
+
+    @cached_property
+    def grad_scaling(self) -> Scaling | None:
+        """How the logged gradient norm follows the loss scale; None when the scale is not logged or never changes."""
+        return scaling(self.series("grad_norm"), self.series("loss_scale"))
+
+    @cached_property
+    def grad_norm(self) -> Curve:
+        """The gradient norm before clipping, divided by the loss scale where it was logged multiplied by it.
+
+        From the per-layer norms where no total is logged.
+        """
+        logged = self.series("grad_norm")
+        if not len(logged) and not len(logged.nonfinite):
+            layers = self.layer_table("grad_norm")
+            return total_of_layers(layers) if layers is not None else logged
+        if self.grad_scaling is not None and self.grad_scaling.scaled:
+            return unscaled(logged, self.series("loss_scale"))
+        return logged
+
+    def layer_table(self, quantity: Quantity) -> LayerTable | None:
+        """One quantity of all layers, one row per logged step; None when it was not logged."""
+        if quantity not in self._layer_tables:
+            self._layer_tables[quantity] = layer_table(self.layers, self.layer_columns, quantity)
+        return self._layer_tables[quantity]
+
+    @cached_property
+    def layer_scan(self) -> LayerScan | None:
+        """Every layer's gradient norm against its own history; None when no layer's was logged."""
+        layers = self.layer_table("grad_norm")
+        return scan_layers(layers) if layers is not None else None
+
+    def attribution(self, step: int, last_step: int) -> Attribution | None:
+        """Which layer's gradient rose first around the steps `step` to `last_step`; None when none did."""
+        if self.layer_scan is None:
+            return None
+        return attribute(self.layer_scan, step, last_step, 10 * interval(self.grad_norm.step))
+
+    def steady_before(self, step: int) -> bool:
+        """Whether the gradient norm was steady in the rows before `step`: what happens then is no consequence of its turmoil."""
+        return steady(self.grad_norm.value[self.grad_norm.step < step])
+
+    @cached_property
+    def _layer_tables(self) -> dict[Quantity, LayerTable | None]:
+        return {}
 
     @property
     def layer_columns(self) -> tuple[LayerColumn, ...]:

@@ -1,0 +1,126 @@
+"""What it checks: layers, or whole blocks, whose gradient stays below `share` of the strong layers' from some step to the
+end; beside it whether their parameter norm stands still, and whether the config says that something is frozen.
+
+Why it matters: a dead layer costs memory and time and adds nothing; dead from the first step it is mostly not in the
+graph, not in the optimizer or frozen by mistake, dead later its units have saturated or died.
+
+What to do: compare with what the config freezes on purpose; look whether the layer's output is used, whether its
+parameters are in an optimizer group and require a gradient; for units that died, SiLU or GELU instead of ReLU, a lower
+learning rate, another initialization; a two-block network that contains the layer reproduces it in minutes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.measures.depth import Dead, block_path, dead_layers, profile
+from gdiag.measures.layers import LayerTable
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD203"
+NAME = "dead-layer"
+NEEDS: tuple[str, ...] = ("layers.grad_norm",)
+
+
+def analyze(run: RunView, *, share: float = 1e-6, rows: int = 200, most: int = 8) -> list[Finding]:
+    """One finding per dead block or layer; one for all when a whole kind of layer carries no gradient.
+
+    Args:
+        run: the run.
+        share: gradient below this share of the strong layers' is none.
+        rows: logged rows, or a fifth of a shorter run.
+        most: findings.
+    """
+    table = run.layer_table("grad_norm")
+    dead = dead_layers(table, rows, share) if table is not None else []
+    if table is None or not dead:
+        return []
+    depth = profile(table)
+    if depth is not None and depth.ratio <= share and depth.geometric:
+        return []  # the gradient vanishes on the way: GD202
+    frozen = _frozen_by_config(run)
+    still = [d for d in dead if d.from_start and d.exact]
+    alike = [d for d in still if _in_every_block(table, d)]
+    found: list[Finding] = []
+    if sum(len(d.columns) for d in still) > 0.5 * len(table.columns):
+        found, alike = [_all(run, table, still, "most of the network is frozen", share)], still
+    elif alike:
+        found = [_all(run, table, alike, "the same layer of every block is outside the graph or frozen", share)]
+    return found + [_one(run, table, d, share, frozen) for d in dead if d not in alike][:most]
+
+
+def _in_every_block(table: LayerTable, dead: Dead) -> bool:
+    """Whether the layer of this name carries no gradient in any of at least two blocks: a choice, not an accident."""
+    if len(dead.columns) != 1:
+        return False
+    own = dead.columns[0].layer.removeprefix(block_path(dead.columns[0]))
+    same = [c for c in table.columns if own and c.layer.removeprefix(block_path(c)) == own]
+    return len(same) >= 2 and all(bool((table.frame[c.column].drop_nulls() == 0).all()) for c in same)
+
+
+def _one(run: RunView, table: LayerTable, dead: Dead, share: float, frozen: bool) -> Finding:
+    still = _parameters_stand_still(run, dead)
+    since = "from the start" if dead.from_start else f"since step {dead.first_step}"
+    level = "zero" if dead.exact else f"{dead.level:.1g}"
+    size = f", all {len(dead.columns)} layers of it" if len(dead.columns) > 1 else ""
+    moves = "" if still is None else f", its parameters {'stand still' if still else 'still move'}"
+    after = not dead.from_start and not run.steady_before(dead.first_step)
+    evidence = [
+        Measure("ratio", dead.level / dead.peers if dead.peers > 0 else 0.0, limit=share),
+        Measure("exact_zero", dead.exact),
+        Measure("rows", dead.rows),
+        Measure("from_start", dead.from_start),
+        Measure("frozen_by_config", frozen),
+        Measure("after_turmoil", after),
+        Measure("layers", len(dead.columns)),
+        Measure("layers_total", len(table.columns)),
+        Measure("level_peers", dead.peers),
+    ]
+    if still is not None:
+        evidence.append(Measure("parameters_still", still))
+    return Finding(
+        CODE, NAME, Severity.INFO if frozen or after else Severity.WARNING,
+        f"Gradient of {dead.layer} is {level} {since} while the strong layers have {dead.peers:.3g}{size}{moves}",
+        run.where(table.row_near(dead.first_step), step=dead.first_step, last_step=dead.last_step, layer=dead.layer),
+        tuple(evidence),
+    )  # fmt: skip
+
+
+def _all(run: RunView, table: LayerTable, dead: list[Dead], reason: str, share: float) -> Finding:
+    count = sum(len(d.columns) for d in dead)
+    first = min(d.first_step for d in dead)
+    return Finding(
+        CODE, NAME, Severity.INFO,
+        f"{count} of {len(table.columns)} layers have no gradient from the start: {reason}",
+        run.where(table.row_near(first), step=first, last_step=dead[0].last_step),
+        (
+            Measure("layers", count), Measure("layers_total", len(table.columns)), Measure("from_start", True),
+            Measure("exact_zero", True), Measure("ratio", 0.0, limit=share),
+            Measure("first_layers", ", ".join(d.layer for d in dead[:3])),
+        ),
+    )  # fmt: skip
+
+
+def _parameters_stand_still(run: RunView, dead: Dead) -> bool | None:
+    """Whether the norms of the layer's parameters stay the same while it is dead; None when they are not logged."""
+    table = run.layer_table("param_norm")
+    if table is None:
+        return None
+    names = {c.layer for c in dead.columns}
+    after = table.step >= dead.first_step
+    spread = []
+    for i, column in enumerate(table.columns):
+        if column.layer in names:
+            values = table.values(i)[after]
+            values = values[np.isfinite(values)]
+            if len(values) >= 2:
+                spread.append(float(np.ptp(values) / max(abs(float(values[0])), 1e-30)))
+    return max(spread) < 1e-5 if spread else None
+
+
+def _frozen_by_config(run: RunView) -> bool:
+    """Whether a config key that speaks of freezing or adapters is set."""
+    words = ("freeze", "frozen", "lora", "adapter", "trainable_layers", "requires_grad")
+    off = ("", "0", "false", "none", "null", "[]", "no")
+    return any(any(w in key.lower() for w in words) and str(v).lower() not in off for key, v in run.run.config.items())

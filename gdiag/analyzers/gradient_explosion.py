@@ -1,0 +1,89 @@
+"""What it checks: whether the gradient norm (before clipping, without the loss scale) rises to `ratio` times its own
+level and stays there for `rows` logged rows or to the end of the log. The level is the median of the rows before the
+onset and is frozen there; a rise too slow to stand out row by row is found against the lowest level the run had.
+
+Why it matters: clipping hides the size of such gradients but not their direction: every step goes where noise points,
+and a loss that still looks calm follows within tens of steps. Fixed limits such as "above 1000" are of no use: healthy
+fp16 logs print 1e3-1e5, and BLOOM-176B's worst spike was 960.
+
+What to do: look at the layers in the evidence and at the learning rate at the onset; go back to the last checkpoint
+before the onset, clip at the run's usual norm, lower the peak learning rate or lengthen warmup; residual scaling and
+pre-norm when it returns from the start.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
+from gdiag.measures.gradients import lasting_rise, surges
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD201"
+NAME = "gradient-explosion"
+NEEDS: tuple[str, ...] = ("steps.grad_norm|layers.grad_norm",)
+
+
+def analyze(run: RunView, *, ratio: float = 10.0, rows: int = 50, z: float = 6.0, most: int = 5) -> list[Finding]:
+    """One finding per explosion, at most `most`.
+
+    Args:
+        run: the run.
+        ratio: peak over the level before.
+        rows: logged rows above half of that, or a tenth of a shorter run, unless it lasts to the end.
+        z: robust standard deviations above the level.
+        most: findings.
+    """
+    curve = run.grad_norm
+    rows = max(10, min(rows, len(curve) // 10))
+    found: list[Finding] = []
+    for surge in surges(curve.value, ratio / 2, z):
+        if surge.ratio < ratio or (surge.rows < rows and not (surge.rows >= 3 and not surge.recovered)):
+            continue
+        found.append(
+            _finding(run, surge.first, surge.last, surge.peak, surge.level, ratio, surge.z, surge.rows, surge.recovered)
+        )
+        if len(found) == most:
+            return found
+    rise = lasting_rise(curve.value, ratio)
+    if rise is not None and not found:
+        row, _ = rise
+        peak = row + int(np.argmax(curve.value[row:]))
+        level = float(np.median(curve.value[max(0, row - 20) : row]))
+        found.append(_finding(run, row, len(curve) - 1, peak, level, ratio, None, len(curve) - row, False))
+    return found
+
+
+def _finding(
+    run: RunView, first: int, last: int, peak: int, level: float, limit: float, z: float | None, rows: int, back: bool
+) -> Finding:
+    curve = run.grad_norm
+    step, last_step, ratio = int(curve.step[first]), int(curve.step[last]), float(curve.value[peak]) / level
+    attribution = run.attribution(step, int(curve.step[min(peak, first + 20)]))
+    lost = curve.nonfinite.step
+    ends = bool(
+        len(lost) and ((lost > step) & (lost <= last_step + 50 * max(1, int(curve.step[1] - curve.step[0])))).any()
+    )
+    rate = run.series("lr").at(step)
+    tail = "and ends in values that are not finite" if ends else "and comes back" if back else "and does not come back"
+    evidence = [
+        Measure("ratio", ratio, limit=limit),
+        Measure("level_before", level),
+        Measure("peak", float(curve.value[peak])),
+        Measure("peak_step", int(curve.step[peak]), "step"),
+        Measure("rows", rows),
+        Measure("recovered", back),
+        Measure("ends_nonfinite", ends),
+    ]
+    if z is not None:
+        evidence.append(Measure("z", z))
+    if rate is not None:
+        evidence.append(Measure("lr_at_onset", rate))
+    return Finding(
+        CODE, NAME, Severity.WARNING if back and not ends else Severity.CRITICAL,
+        f"Gradient norm rises from {level:.3g} at step {step} to {float(curve.value[peak]):.3g} at step "
+        f"{int(curve.step[peak])}, {ratio:.3g} times its level, {tail}",
+        run.where(curve.finite.row(first), last_step=last_step, layer=named_layer(attribution)),
+        (*evidence, *layer_evidence(attribution)),
+    )  # fmt: skip

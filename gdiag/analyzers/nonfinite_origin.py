@@ -1,0 +1,95 @@
+"""What it checks: at the first row with a gradient that is not finite, which layers still are finite. Backward goes from
+the head to the embedding: what turns non-finite inside a layer reaches every shallower layer and no deeper one, so the
+deepest non-finite layer below finite deeper ones is where it began.
+
+Why it matters: it turns "the loss is NaN" into one layer to look at. When all layers turn at once the fault lies in the
+loss, the head or the parameters, and no layer is named.
+
+What to do: run that step's batch through the named layer with anomaly detection on; in fp16 or bf16 keep its softmax and
+norm in FP32, look at the attention mask and at logits that overflow; go back to the last checkpoint before this step.
+"""
+
+from __future__ import annotations
+
+from gdiag.measures.depth import Origin, origin
+from gdiag.measures.ranks import by_rank, nonfinite_ranks
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD204"
+NAME = "nonfinite-origin"
+NEEDS: tuple[str, ...] = ("layers.grad_norm|layers.param_norm",)
+
+
+def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
+    """At most one finding.
+
+    Args:
+        run: the run.
+        within: rows before the first non-finite one in which a rise of the gradient is looked for.
+    """
+    grads, params = run.layer_table("grad_norm"), run.layer_table("param_norm")
+    of_grads = origin(grads, within) if grads is not None else None
+    of_params = origin(params, within) if params is not None else None
+    found = of_grads or of_params
+    table = grads if of_grads is not None else params
+    if found is None or table is None:
+        return []
+    parameters = of_params is not None and (of_grads is None or of_params.step <= of_grads.step)
+    what = "Parameters" if of_grads is None else "Gradients"
+    loss = run.series("loss").nonfinite.step
+    loss_first = bool(len(loss) and loss[0] <= found.step)
+    ranks = _rank(run, found.step)
+    isolated_row = not _stays(run, found)
+    return [
+        Finding(
+            CODE, NAME, Severity.WARNING if isolated_row else Severity.CRITICAL, _message(what, found, parameters),
+            run.where(
+                table.row_near(found.step), step=found.step, layer=found.layer,
+                rank=ranks[0] if len(ranks) == 1 else None,
+            ),
+            (
+                Measure("nonfinite_layers", found.nonfinite),
+                Measure("layers_total", found.total),
+                Measure("finite_deeper", found.finite_deeper),
+                Measure("own_gradient_only", found.isolated),
+                Measure("simultaneous", found.layer is None),
+                Measure("parameters_nonfinite", parameters),
+                Measure("loss_nonfinite", loss_first),
+                Measure("isolated", isolated_row),
+                *(() if found.ratio is None else (Measure("grad_ratio", found.ratio, limit=10.0),)),
+                *(() if not ranks else (Measure("ranks", ", ".join(map(str, ranks))),)),
+            ),
+        )
+    ]  # fmt: skip
+
+
+def _message(what: str, found: Origin, parameters: bool) -> str:
+    if found.layer is None:
+        where = "the parameters are not finite either" if parameters else "the loss, the head or the input of backward"
+        return f"{what} of all {found.nonfinite} layers with a gradient turn non-finite at once at step {found.step}: {where}"
+    if found.isolated:
+        return f"{what} of {found.layer} alone turn non-finite at step {found.step}, {found.nonfinite} of {found.total} layers"
+    return (
+        f"{what} turn non-finite at step {found.step} in {found.layer} and the {found.nonfinite} layers up to there; "
+        f"the {found.finite_deeper} layers nearer the loss are finite"
+    )
+
+
+def _rank(run: RunView, step: int) -> tuple[int, ...]:
+    """Ranks whose own loss or gradient is not finite at or before `step` while others' are."""
+    for column in ("grad_norm", "loss"):
+        table = by_rank(run.steps, column)
+        first = nonfinite_ranks(table) if table is not None else None
+        if first is not None and first[0] <= step:
+            return first[1]
+    return ()
+
+
+def _stays(run: RunView, found: Origin) -> bool:
+    """Whether the gradient norm is still not finite in one of the three rows after the first: otherwise a skipped step."""
+    later = run.grad_norm.nonfinite.step
+    finite = run.grad_norm.step
+    after = finite[finite > found.step]
+    bound = after[2] if len(after) > 2 else found.step + 10**9
+    return bool((later > found.step).any() and (later[later > found.step] <= bound).any()) or len(after) == 0

@@ -1,0 +1,95 @@
+"""What it checks: parameter norms that still grow at the end of the run: by `factor` over the last fifth, steadily
+(Mann-Kendall), and `family` times faster than the median layer of their kind; norm layers and embeddings are not judged.
+
+Why it matters: with weight decay a norm settles where decay balances the updates; one that keeps growing makes the
+relative step ever smaller, and a growing head or query-key projection is how output and attention logits grow.
+
+What to do: weight decay on that tensor, z-loss for the head (1e-4), QK-norm for attention; check whether the parameter
+was left out of the decayed group by mistake.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.measures.layers import LayerTable
+from gdiag.measures.parameters import trend
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD207"
+NAME = "parameter-growth"
+NEEDS: tuple[str, ...] = ("layers.param_norm|steps.param_norm",)
+
+
+def analyze(run: RunView, *, factor: float = 2.0, family: float = 3.0, z: float = 4.0, most: int = 5) -> list[Finding]:
+    """The fastest growing layers, or the whole network where only its norm is logged.
+
+    Args:
+        run: the run.
+        factor: growth over the last fifth of the run.
+        family: growth rate over that of the median layer of the same kind.
+        z: Mann-Kendall score.
+        most: findings.
+    """
+    table = run.layer_table("param_norm")
+    if table is None:
+        return _whole(run, factor, z)
+    rows = len(table.step)
+    if rows < 100:
+        return []
+    rate = _rates(table)
+    found: list[tuple[float, int, float, float]] = []
+    for i in np.flatnonzero(rate > np.log(factor)).tolist():
+        column = table.columns[i]
+        if column.kind in ("norm", "embedding"):
+            continue
+        mates = [rate[k] for k, c in enumerate(table.columns) if c.kind == column.kind and k != i]
+        usual = float(np.median(mates)) if mates else 0.0
+        moved = trend(np.log(np.maximum(table.values(i)[-rows // 5 :], 1e-300)))
+        if moved is not None and moved.z > z and rate[i] > family * usual:
+            found.append((float(rate[i]), i, moved.z, usual))
+    return [_one(run, table, i, r, score, usual, factor) for r, i, score, usual in sorted(found, reverse=True)[:most]]
+
+
+def _rates(table: LayerTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """log growth of each layer's norm over the last fifth; shape (layers,)."""
+    rows = len(table.step)
+    edge = max(5, rows // 50)
+    begin, end = table.frame[rows - rows // 5 :][:edge].median(), table.frame[rows - edge :].median()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.log(end.to_numpy().astype(float)[0]) - np.log(begin.to_numpy().astype(float)[0])
+    return np.where(np.isfinite(rate), rate, -np.inf)
+
+
+def _one(run: RunView, table: LayerTable, i: int, rate: float, z: float, usual: float, factor: float) -> Finding:
+    first = int(table.step[len(table.step) - len(table.step) // 5])
+    name = table.columns[i].layer
+    return Finding(
+        CODE, NAME, Severity.WARNING if run.steady_before(first) else Severity.INFO,
+        f"Parameter norm of {name} grows {np.exp(rate):.2f}-fold over the last fifth of the run, its kind "
+        f"{np.exp(usual):.2f}-fold",
+        run.where(table.row_near(first), step=first, last_step=int(table.step[-1]), layer=name),
+        (
+            Measure("ratio", float(np.exp(rate)), limit=factor), Measure("z", z),
+            Measure("peers_ratio", float(np.exp(usual))), Measure("layer_kind", table.columns[i].kind),
+        ),
+    )  # fmt: skip
+
+
+def _whole(run: RunView, factor: float, z: float) -> list[Finding]:
+    curve = run.series("param_norm")
+    if len(curve) < 100 or not (curve.value > 0).all():
+        return []
+    tail = slice(len(curve) - len(curve) // 5, None)
+    moved = trend(np.log(curve.value[tail]))
+    if moved is None or moved.z <= z or moved.total < np.log(factor):
+        return []
+    return [
+        Finding(
+            CODE, NAME, Severity.WARNING,
+            f"Parameter norm grows {np.exp(moved.total):.2f}-fold over the last fifth of the run",
+            run.where(curve.finite.row(len(curve) - len(curve) // 5), last_step=int(curve.step[-1])),
+            (Measure("ratio", float(np.exp(moved.total)), limit=factor), Measure("z", moved.z)),
+        )
+    ]  # fmt: skip

@@ -1,0 +1,89 @@
+"""What it checks: a parameter norm that moves `factor` times further in one logged row than in any of the rows before,
+with the learning rate divided out, while the other layers move as usual.
+
+Why it matters: an optimizer moves a tensor by about the learning rate in every element and never far beyond its own
+earlier steps; clipping and Adam bound even a broken gradient. A single layer that moves hundreds of times further was
+changed by something that is no update: a flipped bit in the weights, a wrong tensor loaded, a collective that wrote into
+it. Flips of low exponent bits are too small to be seen in a norm.
+
+After the gradients have become unstable such a jump is one of many consequences, and info.
+
+What to do: compare the layer's checksum across replicas and with the last checkpoint, restore from the last checkpoint
+before this step, test the node's memory; when many layers jump together look at the learning rate, at a resume or at a
+loaded checkpoint instead.
+"""
+
+from __future__ import annotations
+
+from gdiag.measures.layers import LayerTable
+from gdiag.measures.parameters import Jump, jumps
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD208"
+NAME = "parameter-jump"
+NEEDS: tuple[str, ...] = ("layers.param_norm",)
+
+
+def analyze(
+    run: RunView, *, factor: float = 20.0, severe: float = 100.0, share: float = 1e-3, most: int = 5
+) -> list[Finding]:
+    """One finding per row with a jump, at most `most`.
+
+    Args:
+        run: the run.
+        factor: move over the largest move before.
+        severe: the same from which one layer alone is critical.
+        share: smallest relative change of the norm.
+        most: findings.
+    """
+    table = run.layer_table("param_norm")
+    if table is None:
+        return []
+    by_row: dict[int, list[Jump]] = {}
+    for jump in jumps(table, run.series("lr"), factor / 2, share):
+        by_row.setdefault(jump.row, []).append(jump)
+    found: list[Finding] = []
+    last = -100
+    for row in sorted(by_row):
+        group = sorted(by_row[row], key=lambda j: -j.excess)
+        if group[0].excess < factor or row <= last + 10:
+            continue  # the rows after a jump of many layers belong to it
+        found.append(_finding(run, table, group, factor, severe))
+        last = row if len(group) > 1 else last
+        if len(found) == most:
+            break
+    return found
+
+
+def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, severe: float) -> Finding:
+    lead, total = group[0], len(table.columns)
+    alone = len(group) <= max(1, total // 10) and (len(group) == 1 or group[1].excess < 0.5 * lead.excess)
+    step, name = int(table.step[lead.row]), table.columns[lead.layer].layer
+    steady = run.steady_before(step)
+    severity = (
+        Severity.INFO if not alone or not steady else Severity.CRITICAL if lead.excess >= severe else Severity.WARNING
+    )
+    who = (
+        f"Parameter norm of {name} jumps from {lead.before:.5g} to {lead.after:.5g} at step {step}"
+        if alone
+        else f"Parameter norms of {len(group)} of {total} layers jump at step {step}, {name} from {lead.before:.5g} to {lead.after:.5g}"
+    )
+    beside = ", the other layers move as usual" if alone else ""
+    return Finding(
+        CODE, NAME, severity, f"{who}, {lead.excess:.3g} times its largest step before{beside}",
+        run.where(table.row_near(step), step=step, layer=name if alone else None),
+        (
+            Measure("excess", lead.excess, limit=factor),
+            Measure("level_before", lead.before),
+            Measure("level_after", lead.after),
+            Measure("ratio", lead.after / lead.before if lead.before else float("inf")),
+            Measure("share", lead.share),
+            Measure("layers_moved", len(group)),
+            Measure("layers_total", total),
+            Measure("lr_divided_out", len(run.series("lr")) > 1),
+            Measure("alone", alone),
+            Measure("steady_before", steady),
+            Measure("layer_kind", table.columns[lead.layer].kind),
+        ),
+    )  # fmt: skip

@@ -1,0 +1,186 @@
+"""What it checks: ranks that stand out in what is each rank's own: per-layer norms of one rank against the others' at the
+same step; a rank's gradient norm that leaves the others in the very step in which a single layer jumps; a rank whose
+loss or norm alone is not finite; a rank that holds most of the outliers of the run (binomial test); a loss that is high
+on one rank for several rows.
+
+Why it matters: data and learning rate are the same for all ranks on average; what happens on one rank only is its data
+for a step, or its machine. A gradient that is wrong in one layer of one rank for one step is what a flipped bit looks
+like: after the average it is hardly seen.
+
+What to do: replay that rank's batch of that step on its own node and on another: the same wrong value on both is data, on
+its own node only a persistent hardware fault, on neither a transient one; test or drain the node when it returns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+from gdiag.analyzers.layer_evidence import is_alone
+from gdiag.measures.attribution import Attribution, layer_events
+from gdiag.measures.rank_layers import first_rank_layer
+from gdiag.measures.ranks import Outlier, RankTable, binomial_tail, by_rank, nonfinite_ranks, outliers
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Location, Measure, Severity
+
+CODE = "GD402"
+NAME = "rank-outlier"
+NEEDS: tuple[str, ...] = ("steps.rank|layers.rank",)
+OWN = ("grad_norm", "loss")
+
+
+def analyze(
+    run: RunView, *, ratio: float = 2.0, z: float = 5.0, layer_ratio: float = 4.0, layer_z: float = 6.0,
+    share: float = 0.6, events: int = 10, chance: float = 1e-4, most: int = 5,
+) -> list[Finding]:  # fmt: skip
+    """At most `most` findings.
+
+    Args:
+        run: the run.
+        ratio: a rank's value over the median of the others.
+        z: the same in the usual deviations between ranks, where a single layer jumps in the same step.
+        layer_ratio: jump of that layer, or of one layer of one rank.
+        layer_z: the same in robust standard deviations.
+        share: share of the outliers that one rank holds.
+        events: fewest outliers for that.
+        chance: probability of such a share when every rank is alike.
+        most: findings.
+    """
+    tables = {column: table for column in OWN if (table := by_rank(run.steps, column)) is not None}
+    found = _one_layer_of_one_rank(run, layer_ratio, layer_z)
+    found += [f for f in _with_a_layer(run, tables.get("grad_norm"), ratio, z, layer_ratio, layer_z) if _new(f, found)]
+    found += _not_finite(run, tables)
+    for column, table in tables.items():
+        hits = outliers(table, ratio=1.5)
+        found += [f for f in _lasting(run, column, hits, ratio) if _new(f, found)]
+        found += _holder(run, column, table, _apart(hits), share, events, chance)
+    return found[:most]
+
+
+def _new(finding: Finding, found: list[Finding]) -> bool:
+    return all((f.where.step, f.where.rank) != (finding.where.step, finding.where.rank) for f in found)
+
+
+def _one_layer_of_one_rank(run: RunView, ratio: float, z: float) -> list[Finding]:
+    first = first_rank_layer(run.layers, run.layer_columns, ratio, z)
+    if first is None:
+        return []
+    evidence = (
+        Measure("ratio", first.ratio, limit=ratio), Measure("z", first.z, limit=z), Measure("layers_moved", first.layers),
+        Measure("layers_total", first.total), Measure("quantity", first.quantity), Measure("ranks", str(first.rank)),
+    )  # fmt: skip
+    text = f"{first.quantity} of {first.layer} on rank {first.rank} is {first.ratio:.3g} times the other ranks' at step {first.step}"
+    where = _where(run, first.step, first.step, first.rank, first.layer)
+    return [Finding(CODE, NAME, Severity.WARNING, text, where, evidence)]
+
+
+def _with_a_layer(
+    run: RunView, table: RankTable | None, ratio: float, z: float, layer_ratio: float, layer_z: float
+) -> list[Finding]:
+    """A rank's gradient norm far from the others' in the step in which one layer of the reduced gradient jumps alone."""
+    scan = run.layer_scan
+    if table is None or scan is None:
+        return []
+    alone = [e for e in layer_events(scan, scan.warm) if is_alone(e, layer_ratio, layer_z)]
+    hits = outliers(table, z=z, ratio=ratio) if alone else []
+    found = []
+    for event in alone:
+        near = [h for h in hits if h.step == event.step]
+        if near:
+            found.append(_pair(run, event, max(near, key=lambda h: h.z), ratio, z))
+    return found
+
+
+def _pair(run: RunView, event: Attribution, hit: Outlier, ratio: float, z: float) -> Finding:
+    layer = event.layers[0]
+    return Finding(
+        CODE, NAME, Severity.WARNING,
+        f"Gradient norm of rank {hit.rank} is {hit.ratio:.3g} times the other ranks' at step {hit.step}, where {layer} alone "
+        f"jumps to {event.change:.3g} times its level",
+        _where(run, hit.step, hit.step, hit.rank, layer),
+        (
+            Measure("ratio", hit.ratio, limit=ratio), Measure("z", hit.z, limit=z), Measure("layer_ratio", event.change),
+            Measure("layer_z", event.apart), Measure("layers_moved", event.moved), Measure("layers_total", event.total),
+            Measure("ranks", str(hit.rank)),
+        ),
+    )  # fmt: skip
+
+
+def _not_finite(run: RunView, tables: dict[str, RankTable]) -> list[Finding]:
+    found = []
+    for column, table in tables.items():
+        first = nonfinite_ranks(table)
+        if first is not None:
+            step, ranks = first
+            text = f"{column} is not finite on rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} alone at step {step}"
+            evidence = (
+                Measure("ranks", ", ".join(map(str, ranks))),
+                Measure("ranks_total", len(table.ranks)),
+                Measure("column", column),
+            )
+            where = _where(run, step, step, ranks[0] if len(ranks) == 1 else None)
+            found.append(Finding(CODE, NAME, Severity.WARNING, text, where, evidence))
+    return found[:1]
+
+
+def _holder(
+    run: RunView, column: str, table: RankTable, hits: list[Outlier], share: float, events: int, chance: float
+) -> list[Finding]:
+    if len(hits) < events or len(table.ranks) < 2:
+        return []
+    rank, count = Counter(h.rank for h in hits).most_common(1)[0]
+    p = binomial_tail(count, len(hits), 1 / len(table.ranks))
+    if count < share * len(hits) or p >= chance:
+        return []
+    return [
+        Finding(
+            CODE, NAME, Severity.WARNING,
+            f"Rank {rank} holds {count} of {len(hits)} outliers of {column} between ranks, against {1 / len(table.ranks):.0%} by chance",
+            _where(run, hits[0].step, hits[-1].step, rank),
+            (
+                Measure("rank_share", count / len(hits), limit=share), Measure("outliers", len(hits)), Measure("p", p, limit=chance),
+                Measure("ranks", str(rank)), Measure("column", column),
+            ),
+        )
+    ]  # fmt: skip
+
+
+def _apart(hits: list[Outlier], rows: int = 8) -> list[Outlier]:
+    """The first outlier of each stretch of one rank: rows that follow within `rows` are the same event."""
+    last: dict[int, int] = {}
+    kept = []
+    for hit in hits:
+        if hit.row - last.get(hit.rank, -rows - 1) > rows:
+            kept.append(hit)
+        last[hit.rank] = hit.row
+    return kept
+
+
+def _lasting(run: RunView, column: str, hits: list[Outlier], ratio: float) -> list[Finding]:
+    """The first stretch of four outliers of one rank within eight rows."""
+    for rank in sorted({h.rank for h in hits}):
+        mine = [h for h in hits if h.rank == rank and h.ratio >= ratio]
+        for first, fourth in zip(mine, mine[3:], strict=False):
+            if fourth.row - first.row <= 7:
+                last = next(
+                    (h for h, n in pairwise(mine) if h.row >= fourth.row and n.row - h.row > 8),
+                    mine[-1],
+                )
+                text = f"{column} of rank {rank} alone is high from step {first.step}, {first.ratio:.3g} times the other ranks'"
+                evidence = (
+                    Measure("ratio", first.ratio, limit=ratio),
+                    Measure("z", first.z),
+                    Measure("ranks", str(rank)),
+                    Measure("column", column),
+                )
+                return [Finding(CODE, NAME, Severity.WARNING, text, _where(run, first.step, last.step, rank), evidence)]
+    return []
+
+
+def _where(run: RunView, step: int, last_step: int, rank: int | None, layer: str | None = None) -> Location:
+    rows = run.steps.filter(run.steps["step"] == step)
+    if rank is not None:
+        own = rows.filter(rows["rank"] == rank)
+        rows = own if own.height else rows
+    row = rows.row(0, named=True) if rows.height else None
+    return run.where(row, step=step, last_step=last_step, rank=rank, layer=layer)

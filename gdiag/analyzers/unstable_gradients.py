@@ -1,0 +1,70 @@
+"""What it checks: how unsteady the gradient norm is from one row to the next, in quarters of the run: rough (a typical
+change of `rough` in log units or more) late in the run and at least `growth` times rougher than an earlier quarter, or
+rough while the level rose `level`-fold.
+
+Why it matters: as training settles the noise of the gradient norm falls (measured: 0.25 to 0.12 in healthy runs, 0.40 to
+0.26 with tiny batches); with a learning rate beyond the edge of stability it stays or grows (0.44 to 2 and more), long
+before or without any spike in the loss.
+
+What to do: halve the peak learning rate or lengthen warmup, and watch this figure in the first hundred steps; a larger
+batch and clipping at the usual norm treat the symptom.
+"""
+
+from __future__ import annotations
+
+from gdiag.measures.gradients import lasting_rise, roughness, surges
+from gdiag.measures.layers import Floats
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD213"
+NAME = "unstable-gradients"
+NEEDS: tuple[str, ...] = ("steps.grad_norm|layers.grad_norm",)
+
+
+def analyze(run: RunView, *, rough: float = 0.4, growth: float = 1.3, level: float = 5.0) -> list[Finding]:
+    """At most one finding.
+
+    Args:
+        run: the run.
+        rough: typical change from row to row in log units, in the later half.
+        growth: later over earlier roughness.
+        level: growth of the norm itself that counts as well.
+    """
+    curve = run.grad_norm
+    found = roughness(curve.value)
+    if found is None:
+        return []
+    late = max(found.quarters[2:])
+    if late < rough or (found.growth < growth and found.level_growth < level):
+        return []
+    if found.quarters[3] < 0.7 * found.quarters[0] and found.level_growth < level:
+        return []
+    row = found.onset or _first_disturbance(curve.value)
+    step = int(curve.step[row])
+    rate, rates = run.series("lr").at(step), run.series("lr").value
+    evidence = [
+        Measure("roughness", late, limit=rough),
+        Measure("roughness_before", min(found.quarters)),
+        Measure("growth", found.growth, limit=growth),
+        Measure("level_growth", found.level_growth, limit=level),
+        Measure("from_start", found.onset == 0),
+    ]
+    if rate is not None and len(rates) and rates.max() > 0:
+        evidence += [Measure("lr_at_onset", rate), Measure("lr_share_of_peak", rate / float(rates.max()))]
+    return [
+        Finding(
+            CODE, NAME, Severity.WARNING,
+            f"Gradient norm changes by a factor of {2.718281828**late:.2f} from row to row late in the run, "
+            f"{found.growth:.2g} times rougher than at its calmest, and its level rose {found.level_growth:.3g}-fold",
+            run.where(curve.finite.row(row), last_step=int(curve.step[-1])),
+            tuple(evidence),
+        )
+    ]  # fmt: skip
+
+
+def _first_disturbance(value: Floats) -> int:
+    """Row of the first large surge or lasting rise of a run that is rough from its start; 0 when there is none."""
+    rows = [s.first for s in surges(value) if s.ratio >= 10]
+    rise = lasting_rise(value)
+    return min([*rows, *([rise[0]] if rise else [])], default=0)

@@ -1,0 +1,122 @@
+"""Which layers moved around an event, which moved first, and which moved alone.
+
+The earliest onset names the layer; the largest norm or the largest share does not, because a disturbance spreads
+through the whole network within a step and the widest layers always carry the largest norm.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from gdiag.measures.layers import Floats, LayerScan, LayerTable, against_history
+
+MERGE_ROWS = 10
+"""Rows between two risen rows that still belong to one event, as in the scan of the loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Which layers moved around an event, in which order."""
+
+    step: int
+    """First row at which a layer rose above the threshold."""
+    layers: tuple[str, ...]
+    """Up to three: earliest first, among equals the largest change."""
+    tied: int
+    """Layers with the earliest onset."""
+    moved: int
+    total: int
+    lead: int
+    """Steps by which the earliest layer is ahead of the median of the others that moved; 0 when none followed."""
+    change: float
+    """Ratio of the first layer to its own median, at the event's peak."""
+    z: float
+    peers: float
+    """Median ratio of all layers at that row."""
+    together: float
+    """Largest median ratio of all layers in the event."""
+    kind: str
+    """Kind of the first layer: embedding, attention_qkv, …"""
+    last_step: int
+    """Last row at which a layer is above the threshold."""
+    apart: float
+    """z of the first layer's change beyond that of its peers."""
+
+    @property
+    def attributable(self) -> bool:
+        """Whether few enough layers share the earliest onset for it to say anything (diagnosis: more than 3 do not)."""
+        return self.tied <= max(1, min(3, self.total // 4))
+
+    @property
+    def alone(self) -> bool:
+        """Whether no more than two layers, or a tenth of them, moved at all."""
+        return self.total >= 4 and self.moved <= max(2, self.total // 10)
+
+
+def attribute(found: LayerScan, step: int, last_step: int, before: int = 0) -> Attribution | None:
+    """Which layer rose first between `before` steps ahead of `step` and `last_step`; None when none did.
+
+    Found right in 91–93 % of 64-layer simulations where the others follow a step or two later, against 1–4 % for the
+    largest norm; meaningless where all rise in the same row, which `tied` then says.
+    """
+    low = max(found.warm, int(np.searchsorted(found.step, step - before)))
+    high = int(np.searchsorted(found.step, last_step, side="right"))
+    if high <= low:
+        return None
+    z = np.nan_to_num(found.change[low:high] / found.scale[low:high], nan=-np.inf)
+    above = z > found.threshold
+    moved = np.flatnonzero(above.any(axis=0))
+    if not len(moved):
+        return None
+    onset = above[:, moved].argmax(axis=0)
+    peak = np.nan_to_num(found.change[low:high][:, moved], nan=-np.inf).max(axis=0)
+    order = np.lexsort((-peak, onset))
+    first = order[0]
+    tied = int(np.count_nonzero(onset == onset[first]))
+    later = onset[order[tied:]]
+    lead = int(found.step[low + int(np.median(later))] - found.step[low + onset[first]]) if len(later) else 0
+    row = low + int(np.argmax(np.nan_to_num(found.change[low:high, moved[first]], nan=-np.inf)))
+    return Attribution(
+        step=int(found.step[low + onset[first]]),
+        layers=tuple(found.columns[moved[i]].layer for i in order[:3]),
+        tied=tied, moved=len(moved), total=len(found.columns), lead=lead,
+        change=float(np.exp(min(700.0, float(peak[first])))),
+        z=float(z[:, moved[first]].max()),
+        peers=float(np.exp(np.clip(found.peers[row], -700, 700))),
+        together=float(np.exp(np.clip(np.nanmax(found.peers[low:high]), -700, 700))),
+        kind=found.columns[moved[first]].kind,
+        last_step=int(found.step[low + np.flatnonzero(above.any(axis=1))[-1]]),
+        apart=float((found.change[row, moved[first]] - found.peers[row]) / found.scale[row, moved[first]]),
+    )  # fmt: skip
+
+
+def layer_events(found: LayerScan, start: int, most: int = 500) -> list[Attribution]:
+    """Every stretch of rows from row `start` on in which a layer is above the threshold, merged over MERGE_ROWS."""
+    with np.errstate(invalid="ignore"):
+        hot = np.flatnonzero((found.z() > found.threshold).any(axis=1))
+    hot = hot[hot >= start]
+    if not len(hot):
+        return []
+    parts = np.split(hot, np.flatnonzero(np.diff(hot) > MERGE_ROWS) + 1)
+    events = [attribute(found, int(found.step[p[0]]), int(found.step[p[-1]])) for p in parts[:most]]
+    return [e for e in events if e is not None]
+
+
+def contrast(table: LayerTable, above: int, below: int) -> tuple[Floats, Floats]:
+    """(change, z) of log(layer `above` / layer `below`) against its own history; shape (n,) each, NaN where missing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(table.values(above)) - np.log(table.values(below))
+    logs[~np.isfinite(logs)] = np.nan
+    change, scale = against_history(logs[:, None], int(np.clip(len(logs) // 16, 8, 100)), 0.05)
+    return change[:, 0], (change / scale)[:, 0]
+
+
+def embeddings(table: LayerTable) -> tuple[int, int] | None:
+    """Indices of the token and the position embedding; None when the log does not hold one of each."""
+    found = [i for i, c in enumerate(table.columns) if c.kind == "embedding"]
+    position = [i for i in found if re.search(r"wpe|pos", table.columns[i].layer, re.IGNORECASE)]
+    token = [i for i in found if i not in position and not re.search(r"norm|ln", table.columns[i].layer, re.IGNORECASE)]
+    return (token[0], position[0]) if token and position else None

@@ -1,0 +1,241 @@
+"""Layers along the depth of the network: dead ones, gradients that vanish towards the input, origin of non-finite ones.
+
+Backward goes from the head to the embedding. A gradient that turns non-finite inside a layer therefore reaches every
+shallower layer and no deeper one: the deepest non-finite layer below finite deeper ones is where it began.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from gdiag.measures.layers import Floats, LayerTable, column_median
+from gdiag.schema import LayerColumn
+
+NEGLIGIBLE = 1e-6
+"""Share of the strong layers' gradient below which a layer does not learn: diagnosis A10."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """A layer, or a whole block, whose gradient is nothing beside its peers'."""
+
+    layer: str
+    columns: tuple[LayerColumn, ...]
+    first_step: int
+    last_step: int
+    rows: int
+    from_start: bool
+    exact: bool
+    """Exactly 0, not only small."""
+    level: float
+    """Median gradient norm there."""
+    peers: float
+    """Upper-quartile gradient norm of all layers in those rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Gradient norm along the depth, medians over the run."""
+
+    depth: tuple[int, ...]
+    """Block numbers, shallow first."""
+    level: tuple[float, ...]
+    """Median gradient norm of each block without its norm layers."""
+    head: float
+    """Largest of the levels of the last block and the head."""
+    shallow: str
+    """Path of the shallowest block."""
+    ratio: float
+    """Level of the shallowest block / head."""
+    decades: float
+    """Mean decades lost from one block to the next above it, over blocks with a gradient; 0 with fewer than two levels."""
+    monotone: float
+    """Share of neighbouring blocks whose gradient does not grow towards the input."""
+    geometric: bool
+    """Falls through the blocks, rather than stopping at an edge as with frozen layers."""
+    onset: int
+    """First step since which the shallowest block stays below NEGLIGIBLE of the head, where `ratio` is below it."""
+    from_start: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where non-finite gradients began."""
+
+    step: int
+    layer: str | None
+    """Deepest non-finite layer, or its block when all of it is; None when all that carry a gradient turned at once."""
+    nonfinite: int
+    total: int
+    finite_deeper: int
+    """Layers nearer the loss that were still finite."""
+    isolated: bool
+    """Layers nearer the input were finite too: only this layer's own gradient is lost, backward went through."""
+    ratio: float | None
+    """Median layer norm in the row before / its median over the 20 rows before that."""
+
+
+def forward_order(columns: Sequence[LayerColumn]) -> list[int]:
+    """Indices of `columns` from input to loss: by depth, then as logged; a layer without depth stays beside its neighbour."""
+    known, last = [], -1
+    for column in columns:
+        last = column.depth if column.depth is not None else last
+        known.append(last)
+    return sorted(range(len(columns)), key=lambda i: (known[i], i))
+
+
+def block_path(column: LayerColumn) -> str:
+    """Path of the block a layer belongs to: blocks.2.fc → blocks.2; the layer itself when it is in no block."""
+    if column.depth is None or column.kind in ("embedding", "lm_head"):
+        return column.layer
+    found = re.match(rf"(.*?(?:^|[^0-9]){column.depth})(?![0-9])", column.layer)
+    return found[1] if found else column.layer
+
+
+def dead_layers(table: LayerTable, least_rows: int = 200, share: float = NEGLIGIBLE) -> list[Dead]:
+    """Layers whose gradient stays below `share` of the strong layers' from some row to the end.
+
+    At least `least_rows` rows, or a fifth of a shorter run (20 at least). Blocks dead as a whole are one entry.
+    """
+    rows, layers = len(table.step), len(table.columns)
+    need = max(20, min(least_rows, rows // 5))
+    if rows < need or layers < 3:
+        return []
+    strong = strong_level(table)
+    onset = np.full(layers, rows)
+    level, exact = np.zeros(layers), np.zeros(layers, bool)
+    for first, values in table.blocks():
+        alive = (np.abs(values) > share * strong[:, None]) & np.isfinite(strong)[:, None]
+        some = np.isfinite(values)
+        last_alive = np.where(alive.any(axis=0), rows - 1 - alive[::-1].argmax(axis=0), -1)
+        for j in np.flatnonzero(last_alive < rows - need):
+            tail = slice(int(last_alive[j]) + 1, rows)
+            seen = values[tail, j][some[tail, j]]
+            if len(seen) >= need:
+                onset[first + j] = last_alive[j] + 1
+                level[first + j], exact[first + j] = float(np.median(seen)), bool((seen == 0).all())
+    return _by_block(table, onset, level, exact, strong)
+
+
+def _by_block(
+    table: LayerTable, onset: NDArray[np.int64], level: Floats, exact: NDArray[np.bool_], strong: Floats
+) -> list[Dead]:
+    rows = len(table.step)
+    paths = [block_path(c) for c in table.columns]
+    dead = [i for i in forward_order(table.columns) if onset[i] < rows]
+    found: list[Dead] = []
+    for path in dict.fromkeys(paths[i] for i in dead):
+        inside = [i for i in dead if paths[i] == path]
+        whole = sum(p == path for p in paths) == len(inside)
+        for group, name in [(inside, path)] if whole else [([i], table.columns[i].layer) for i in inside]:
+            begin = int(max(onset[i] for i in group))
+            found.append(
+                Dead(
+                    name, tuple(table.columns[i] for i in group), int(table.step[begin]), int(table.step[-1]), rows - begin,
+                    begin <= 1, all(exact[i] for i in group), float(np.median(level[group])),
+                    float(np.nanmedian(strong[begin:])) if np.isfinite(strong[begin:]).any() else float("nan"),
+                )
+            )  # fmt: skip
+    return found
+
+
+def strong_level(table: LayerTable, peers: int = 256) -> Floats:
+    """90th percentile of the finite layer norms of each row, over at most `peers` layers; shape (n,)."""
+    pick = np.unique(np.linspace(0, len(table.columns) - 1, min(len(table.columns), peers)).astype(int))
+    values = table.frame.select(table.columns[i].column for i in pick).to_numpy().astype(np.float64)
+    values = np.sort(np.where(np.isfinite(values), values, np.nan), axis=1)
+    count = np.count_nonzero(~np.isnan(values), axis=1)
+    at = np.clip(np.ceil(0.9 * count).astype(int) - 1, 0, values.shape[1] - 1)
+    strong: Floats = values[np.arange(len(values)), at]
+    return strong
+
+
+def profile(table: LayerTable) -> Profile | None:
+    """Gradient norm of each block, median over the run; None with fewer than three blocks."""
+    medians = np.full(len(table.columns), np.nan)
+    for first, values in table.blocks():
+        medians[first : first + values.shape[1]] = column_median(np.where(np.isfinite(values), values, np.nan))
+    blocks: dict[int, list[int]] = {}
+    for i, column in enumerate(table.columns):
+        inside = column.depth is not None and column.depth >= 0 and column.kind not in ("lm_head", "norm", "embedding")
+        if inside and np.isfinite(medians[i]):
+            blocks.setdefault(column.depth or 0, []).append(i)
+    depth = sorted(blocks)
+    if len(depth) < 3:
+        return None
+    level = [float(np.median(medians[blocks[d]])) for d in depth]
+    heads = [float(medians[i]) for i, c in enumerate(table.columns) if c.kind == "lm_head" and np.isfinite(medians[i])]
+    head = max([float(medians[blocks[depth[-1]]].max()), *heads])
+    if head <= 0:
+        return None
+    with np.errstate(divide="ignore"):
+        logs = np.log10(np.asarray(level))
+    live = logs[np.isfinite(logs)]
+    falls = np.array([a <= b * 1.05 for a, b in pairwise(level)])
+    top = blocks[depth[-1]] + [i for i, c in enumerate(table.columns) if c.kind == "lm_head"]
+    onset = _since(table, blocks[depth[0]], top)
+    lowest = min((m for i in blocks.values() for m in medians[i].tolist() if m > 0), default=head)
+    return Profile(
+        depth=tuple(depth), level=tuple(level), head=head, shallow=block_path(table.columns[blocks[depth[0]][0]]),
+        ratio=level[0] / head, decades=float((live[-1] - live[0]) / (len(live) - 1)) if len(live) > 1 else 0.0,
+        monotone=float(falls.mean()), geometric=bool(np.log10(head / lowest) >= 3.0),
+        onset=int(table.step[onset]), from_start=onset <= 1,
+    )  # fmt: skip
+
+
+def _since(table: LayerTable, shallow: Sequence[int], top: Sequence[int]) -> int:
+    """Row since which the median of the layers `shallow` is below NEGLIGIBLE of the largest of `top` in 9 of 10 rows."""
+    low = column_median(_of(table, shallow).T)
+    high = np.max(np.nan_to_num(_of(table, top), nan=0.0), axis=1)
+    below = np.nan_to_num(low, nan=0.0) < NEGLIGIBLE * high
+    share = np.cumsum(below[::-1])[::-1] / np.arange(len(below), 0, -1)
+    lasting = below & (share >= 0.9)
+    return int(np.argmax(lasting)) if lasting.any() else len(below) // 2
+
+
+def _of(table: LayerTable, which: Sequence[int]) -> Floats:
+    """Finite values of some layers, shape (n, len(which)); NaN otherwise."""
+    values = table.frame.select(table.columns[i].column for i in which).to_numpy().astype(np.float64)
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def origin(table: LayerTable, within: int = 20) -> Origin | None:
+    """Where and at which step the first non-finite gradient began; None when all are finite."""
+    finite = [pl.col(c.column).is_finite().fill_null(True) for c in table.columns]
+    bad_rows = table.frame.select(~pl.all_horizontal(finite)).to_series().to_numpy()
+    if not bad_rows.any():
+        return None
+    first_row = int(bad_rows.argmax())
+    row = table.frame.row(first_row)
+    bad = np.array([v is not None and not np.isfinite(v) for v in row])
+    seen = np.array([v is not None and v != 0 for v in row])  # what has no gradient anyway says nothing
+    order = [i for i in forward_order(table.columns) if seen[i]]
+    place = [k for k, i in enumerate(order) if bad[i]]
+    deepest = place[-1]
+    deeper = len(order) - 1 - deepest
+    isolated = place[0] > 0 and len(place) < len(order)
+    layer: str | None = None
+    if deeper or isolated:
+        column = table.columns[order[deepest]]
+        path = block_path(column)
+        mates = [i for i in order if block_path(table.columns[i]) == path]
+        layer = path if all(bad[i] for i in mates) else column.layer
+    before = table.frame[max(0, first_row - within) : first_row].to_numpy().astype(np.float64)
+    ratio = None
+    if len(before) >= 3:
+        usual = column_median(np.where(np.isfinite(before[:-1]) & (before[:-1] > 0), before[:-1], np.nan))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rises = before[-1] / usual
+        rises = rises[np.isfinite(rises)]
+        ratio = float(np.median(rises)) if len(rises) else None
+    return Origin(
+        step=int(table.step[first_row]), layer=layer, nonfinite=len(place), total=len(order), finite_deeper=deeper,
+        isolated=isolated, ratio=ratio,
+    )  # fmt: skip

@@ -1,0 +1,116 @@
+"""Parameter norms: steps further than the optimizer can take, growth, and update against weight.
+
+An optimizer moves a norm by no more than its own step, and the step follows the learning rate: a norm that moves many
+times further than any step before it, after the learning rate is divided out, was changed by something else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gdiag.measures.curves import Curve
+from gdiag.measures.layers import Floats, LayerTable, spans
+
+ROUNDING = 2e-6
+"""Relative step of a norm written with six digits: smaller moves are not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """One layer's norm moved further in one row than in all the rows before."""
+
+    layer: int
+    """Index into the table's columns."""
+    row: int
+    before: float
+    after: float
+    excess: float
+    """Move / largest move of the rows before, both divided by the learning rate where it is logged."""
+
+    @property
+    def share(self) -> float:
+        """Relative change of the norm."""
+        return abs(self.after - self.before) / max(abs(self.before), 1e-300)
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Theil–Sen slope over block medians with its Mann–Kendall score."""
+
+    slope: float
+    """Per block."""
+    z: float
+    total: float
+    """Change over the whole stretch: slope × (blocks - 1)."""
+
+
+def jumps(table: LayerTable, lr: Curve | None = None, factor: float = 10.0, least: float = 1e-3) -> list[Jump]:
+    """Every move of a norm `factor` times further than the largest of up to two blocks of rows before.
+
+    Args:
+        table: param_norm of all layers.
+        lr: learning rate per step; moves are divided by the larger of the rates at both ends, so that a jump of the
+            learning rate is no jump of the norm.
+        factor: how many times further.
+        least: smallest relative change.
+    """
+    rate = rates(table, lr)
+    found: list[Jump] = []
+    for first, values in table.blocks():
+        values = np.where(np.isfinite(values), values, np.nan)
+        filled = _forward_filled(values)
+        move = np.abs(np.diff(filled, axis=0, prepend=filled[:1]))
+        move = np.where(np.isfinite(values), move, np.nan)
+        floor = ROUNDING * np.abs(filled)
+        pace = np.maximum(move, floor) / rate[:, None]
+        for start, stop, begin in spans(len(values), _block(len(values))):
+            if start < 8:
+                continue
+            with np.errstate(invalid="ignore"):
+                most = np.fmax.reduce(pace[begin:start], axis=0)
+                here = (pace[start:stop] > factor * most) & (move[start:stop] > least * np.abs(filled[start - 1]))
+            for i, j in np.argwhere(here).tolist():
+                row = start + i
+                found.append(
+                    Jump(
+                        first + j, row, float(filled[row - 1, j]), float(values[row, j]), float(pace[row, j] / most[j])
+                    )
+                )
+    return found
+
+
+def rates(table: LayerTable, lr: Curve | None) -> Floats:
+    """Learning rate that led to each row, the larger of both ends; ones where it is not logged. Shape (n,)."""
+    if lr is None or len(lr) < 2 or not (lr.value > 0).any():
+        return np.ones(len(table.step))
+    at = np.clip(np.searchsorted(lr.step, table.step, side="right") - 1, 0, None)
+    here = lr.value[at]
+    most: Floats = np.maximum(here, np.concatenate([here[:1], here[:-1]]))
+    return np.maximum(most, 1e-3 * float(lr.value.max()))
+
+
+def trend(values: Floats, blocks: int = 60) -> Trend | None:
+    """Trend of a series over the medians of at most `blocks` stretches; None with fewer than eight finite values."""
+    values = values[np.isfinite(values)]
+    if len(values) < 8:
+        return None
+    y = np.array([np.median(part) for part in np.array_split(values, min(blocks, len(values)))])
+    i, j = np.triu_indices(len(y), 1)
+    difference = y[j] - y[i]
+    slope = float(np.median(difference / (j - i)))
+    score = float(np.sign(difference).sum())
+    spread = np.sqrt(len(y) * (len(y) - 1) * (2 * len(y) + 5) / 18)
+    return Trend(slope, (score - np.sign(score)) / float(spread), slope * (len(y) - 1))
+
+
+def _forward_filled(values: Floats) -> Floats:
+    """Each column with its gaps filled by the last value before them."""
+    at = np.where(np.isnan(values), 0, np.arange(len(values))[:, None])
+    np.maximum.accumulate(at, axis=0, out=at)
+    return values[at, np.arange(values.shape[1])]
+
+
+def _block(rows: int) -> int:
+    return int(np.clip(rows // 16, 8, 100))

@@ -1,0 +1,195 @@
+"""Values across ranks: what must agree between replicas and does not, and ranks that stand out.
+
+After the gradients are reduced every data-parallel replica holds the same weights, the same reduced norm and the same
+loss scale; losses and norms before the reduction are each rank's own and agree only roughly. Which of the two a column
+is, is learnt from the column itself: one that has agreed so far must go on agreeing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from gdiag.measures.layers import FIRST_ROWS, Floats, Steps, column_median, row_median, spans
+
+AGREED_COLUMNS = ("param_checksum", "param_norm", "grad_norm", "grad_norm_clipped", "loss_scale", "lr", "skipped")
+"""Columns that replicas share when they are logged after the reduction, in order of what they prove."""
+LEAST_AGREED = 8
+"""Rows of agreement after which a disagreement means something."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankTable:
+    """One quantity by step and rank."""
+
+    step: Steps
+    ranks: tuple[int, ...]
+    value: Floats
+    """(steps, ranks); NaN where not logged or logged NaN."""
+    logged: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Replicas that no longer hold the same value."""
+
+    column: str
+    row: int
+    step: int
+    last_step: int
+    """Last step at which they disagree."""
+    ranks: tuple[int, ...]
+    """Ranks that left the majority; all of them when there is none."""
+    majority: int
+    """Ranks that still agree."""
+    deviation: float
+    """Largest relative difference from the majority at the first row."""
+    last_deviation: float
+    rows: int
+    """Rows that disagree."""
+    agreed_rows: int
+    """Rows that agreed before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlier:
+    """A rank's value far from the other ranks' median, beyond what is usual between them."""
+
+    row: int
+    step: int
+    rank: int
+    ratio: float
+    z: float
+
+
+def by_rank(frame: pl.DataFrame, column: str, least_rows: int = 5) -> RankTable | None:
+    """`column` of all ranks side by side (last writing of a step); None with fewer than two ranks or `least_rows` rows."""
+    if column not in frame.columns or "rank" not in frame.columns:
+        return None
+    rows = frame.select("rank", "step", column).filter(
+        pl.col("rank").is_not_null() & pl.col("step").is_not_null() & pl.col(column).is_not_null()
+    )
+    if rows["rank"].n_unique() < 2:
+        return None
+    ranks = sorted(rows["rank"].unique().to_list())
+    wide = rows.unique(["rank", "step"], keep="last").pivot(on="rank", index="step", values=column).sort("step")
+    wide = wide.select("step", *(str(r) for r in ranks))
+    if wide.height < least_rows:
+        return None
+    values = wide.drop("step")
+    logged = values.select(pl.all().is_not_null()).to_numpy()
+    return RankTable(wide["step"].to_numpy(), tuple(ranks), values.to_numpy().astype(np.float64), logged)
+
+
+def disagreement(table: RankTable, column: str, tolerance: float = 1e-6) -> Disagreement | None:
+    """The first row from which replicas that agreed do not; None when they never agreed or always do.
+
+    Values agree when they differ from the row's median by no more than `tolerance` of it; a value that is not finite on
+    some ranks only disagrees. A column that did not agree in the LEAST_AGREED rows before is each rank's own. Ranks apart
+    from the first row on are told only where the same ones stay apart and at least two others agree.
+    """
+    value, apart = table.value, _apart(table, tolerance)
+    both = table.logged.sum(axis=1) >= 2
+    bad = apart.any(axis=1) & both
+    if not bad.any():
+        return None
+    row = int(bad.argmax())
+    agreed = int(np.count_nonzero(~bad[:row] & both[:row]))
+    present = table.logged[row]
+    leaving = apart[row] & present
+    majority = int(np.count_nonzero(present & ~leaving))
+    if agreed < LEAST_AGREED and not (agreed == 0 and majority >= 2 and _same_later(apart, both, leaving)):
+        return None
+    if majority <= np.count_nonzero(leaving):
+        leaving, majority = present, 0
+    end = len(bad) - 1 - int(bad[::-1].argmax())
+    return Disagreement(
+        column, row, int(table.step[row]), int(table.step[end]), tuple(np.asarray(table.ranks)[leaving].tolist()), majority,
+        _deviation(value[row], table.logged[row]), _deviation(value[end], table.logged[end]), int(np.count_nonzero(bad)), agreed,
+    )  # fmt: skip
+
+
+def _apart(table: RankTable, tolerance: float) -> NDArray[np.bool_]:
+    """Which ranks are off the value that most ranks of the row share (the median where no value repeats)."""
+    value = np.where(np.isfinite(table.value), table.value, np.nan)
+    center = row_median(value)
+    low = np.sort(value, axis=1)
+    if value.shape[1] > 2:  # with an even split the median lies between: take the lower middle, a value that was logged
+        count = np.count_nonzero(~np.isnan(value), axis=1)
+        center = np.where(count > 0, low[np.arange(len(low)), np.maximum(count - 1, 0) // 2], center)
+    with np.errstate(invalid="ignore"):
+        off = np.abs(value - center[:, None]) > tolerance * np.maximum(np.abs(center), 1e-30)[:, None]
+    some_finite = np.isfinite(value).any(axis=1, keepdims=True)
+    return (off | (~np.isfinite(value) & some_finite)) & table.logged
+
+
+def _same_later(apart: NDArray[np.bool_], both: NDArray[np.bool_], leaving: NDArray[np.bool_]) -> bool:
+    """Whether the same ranks, and only they, are apart in nearly every row: a replica that was wrong from the start."""
+    same = (apart[both] == leaving).all(axis=1)
+    return len(same) >= LEAST_AGREED and float(same.mean()) >= 0.9
+
+
+def _deviation(row: Floats, logged: NDArray[np.bool_]) -> float:
+    """Largest relative difference from the lower middle; inf where a logged value is not finite."""
+    finite = row[np.isfinite(row)]
+    if len(finite) < 2 or len(finite) < np.count_nonzero(logged):
+        return float("inf")
+    ordered = np.sort(finite)
+    center = float(ordered[(len(ordered) - 1) // 2])
+    return float(np.max(np.abs(finite - center)) / max(abs(center), 1e-30))
+
+
+def outliers(table: RankTable, z: float | None = None, ratio: float = 2.0) -> list[Outlier]:
+    """Values `ratio` times the median of the other ranks and `z` usual deviations of such a ratio away, in row order.
+
+    z defaults to √(6² + 2 ln ranks). The usual deviation is that of all ranks over the two blocks of rows before.
+    """
+    deviation = rank_deviation(table)
+    rows, ranks = deviation.shape
+    bound = z if z is not None else float(np.sqrt(36 + 2 * np.log(max(1, ranks))))
+    scale = np.full(rows, np.nan)
+    for start, stop, begin in spans(rows, int(np.clip(rows // 16, 8, 100))):
+        past = deviation[begin : max(start, FIRST_ROWS)].reshape(-1, 1)
+        scale[start:stop] = 1.4826 * column_median(np.abs(past))[0]
+    score = deviation / np.maximum(scale, 1e-3)[:, None]
+    with np.errstate(invalid="ignore"):
+        hot = (score > bound) & (deviation > np.log(ratio))
+    hot[:FIRST_ROWS] = False
+    return [
+        Outlier(
+            int(i), int(table.step[i]), table.ranks[j], float(np.exp(min(700.0, deviation[i, j]))), float(score[i, j])
+        )
+        for i, j in np.argwhere(hot).tolist()
+    ]
+
+
+def rank_deviation(table: RankTable) -> Floats:
+    """log(value / median of the other ranks), shape (steps, ranks); NaN where a value is missing or not positive."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(table.value)
+    logs[~np.isfinite(logs)] = np.nan
+    ranks = logs.shape[1]
+    if ranks > 16:
+        return logs - row_median(logs)[:, None]
+    others = [row_median(np.delete(logs, r, axis=1)) for r in range(ranks)]
+    return logs - np.stack(others, axis=1)
+
+
+def nonfinite_ranks(table: RankTable) -> tuple[int, tuple[int, ...]] | None:
+    """(step, ranks) of the first row in which some ranks, not all, hold a value that is not finite."""
+    bad = table.logged & ~np.isfinite(table.value)
+    some = bad.any(axis=1)
+    if not some.any():
+        return None
+    row = int(some.argmax())
+    ranks = tuple(np.asarray(table.ranks)[bad[row]].tolist())
+    return (int(table.step[row]), ranks) if len(ranks) < np.count_nonzero(table.logged[row]) else None
+
+
+def binomial_tail(hits: int, trials: int, chance: float) -> float:
+    """P(at least `hits` of `trials`) when each has `chance`."""
+    return float(sum(comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(hits, trials + 1)))

@@ -1,0 +1,66 @@
+"""GD203: layers without gradient: dead, frozen by choice, killed by what came before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.dead_layer import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_layers import Floats, layered, names, norms
+
+
+def without(made: dict[str, Floats], block: str, first: int = 0) -> dict[str, Floats]:
+    for name in made:
+        if name.startswith(block + "."):
+            made[name][first:] = 0.0
+    return made
+
+
+@pytest.mark.parametrize(("style", "block"), [("gpt", "blocks.1"), ("llama", "model.layers.2")])
+def test_a_dead_block_is_one_warning(style: str, block: str) -> None:
+    params = {n: np.full(300, 3.0) for n, _, _ in names(3, style)}
+    (finding,) = analyze(layered(without(norms(300, style=style), block), params=params, style=style))
+    assert (finding.where.layer, finding.where.step, finding.severity) == (block, 0, Severity.WARNING)
+    assert finding.measure("parameters_still") is True
+    assert finding.measure("exact_zero") is True
+
+
+def test_what_the_config_freezes_is_information() -> None:
+    (finding,) = analyze(layered(without(norms(300), "blocks.0"), config={"freeze_layers": 1}))
+    assert finding.severity is Severity.INFO
+    (finding,) = analyze(layered(without(norms(300), "blocks.0"), config={"freeze_layers": False}))
+    assert finding.severity is Severity.WARNING
+
+
+def test_the_same_layer_of_every_block_is_a_choice() -> None:
+    made = norms(300)
+    for name in made:
+        if name.endswith("ln1"):
+            made[name][:] = 0.0
+    (finding,) = analyze(layered(made))
+    assert (finding.severity, finding.where.layer, finding.number("layers")) == (Severity.INFO, None, 3)
+
+
+def test_a_network_frozen_but_for_its_head_is_information() -> None:
+    made = {n: v * (n == "lm_head" or n.startswith("blocks.2")) for n, v in norms(300).items()}
+    (finding,) = analyze(layered(made))
+    assert finding.severity is Severity.INFO
+
+
+def test_a_layer_that_dies_later_is_dated_and_excused_by_turmoil() -> None:
+    (finding,) = analyze(layered(without(norms(600), "blocks.1", 350)))
+    assert (finding.where.step, finding.severity) == (350, Severity.WARNING)
+    wild = norms(600)
+    for values in wild.values():
+        values[300:] *= 1e4
+    (finding,) = analyze(layered(without(wild, "blocks.1", 350)))
+    assert (finding.severity, finding.measure("after_turmoil")) == (Severity.INFO, True)
+
+
+def test_quiet_and_threshold() -> None:
+    assert analyze(layered(norms(300))) == []
+    made = norms(300)
+    made["blocks.1.fc"] *= 1e-5
+    assert analyze(layered(made)) == []
+    assert len(analyze(layered(made), share=1e-3)) == 1

@@ -1,0 +1,64 @@
+"""GD201: a gradient norm far above its own level that stays there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.gradient_explosion import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_layers import layered, norms
+from tests.analyzers.made_runs import Floats, view
+
+
+def steady(rows: int = 1000, seed: int = 0) -> Floats:
+    return np.asarray(np.exp(np.random.default_rng(seed).normal(0, 0.2, rows)), dtype=np.float64)
+
+
+def test_fires_at_the_onset_of_a_lasting_rise() -> None:
+    grad = steady()
+    grad[600:] *= 40
+    (finding,) = analyze(view({"grad_norm": grad, "lr": np.full(1000, 1e-3)}))
+    assert (finding.where.step, finding.where.last_step, finding.severity) == (600, 999, Severity.CRITICAL)
+    assert finding.measure("recovered") is False
+    assert finding.number("lr_at_onset") == 1e-3
+
+
+def test_a_long_surge_that_comes_back_is_a_warning() -> None:
+    grad = steady()
+    grad[600:720] *= 40
+    (finding,) = analyze(view({"grad_norm": grad}))
+    assert (finding.severity, finding.measure("recovered")) == (Severity.WARNING, True)
+
+
+def test_ends_that_are_not_finite_are_said() -> None:
+    grad = steady()
+    grad[600:620] *= np.geomspace(2, 1e6, 20)
+    grad[620:] = np.nan
+    (finding,) = analyze(view({"grad_norm": grad}))
+    assert finding.measure("ends_nonfinite") is True
+    assert finding.severity is Severity.CRITICAL
+
+
+def test_the_layer_that_rose_first_is_named() -> None:
+    made = norms(400)
+    made["blocks.1.qkv"][300:] *= 100
+    for values in made.values():
+        values[301:] *= 50
+    (finding,) = analyze(layered(made))
+    assert finding.where.layer == "blocks.1.qkv"
+    assert finding.number("layers_total") == 19
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_quiet_on_healthy_runs_and_short_spikes(seed: int) -> None:
+    grad = steady(2000, seed) * (1 + np.arange(2000) / 800)
+    grad[1000] *= 60
+    assert analyze(view({"grad_norm": grad})) == []
+
+
+def test_threshold_sets_the_ratio() -> None:
+    grad = steady()
+    grad[600:] *= 14
+    assert len(analyze(view({"grad_norm": grad}))) == 1
+    assert analyze(view({"grad_norm": grad}), ratio=40.0) == []

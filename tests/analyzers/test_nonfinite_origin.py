@@ -1,0 +1,65 @@
+"""GD204: the layer in which gradients turned non-finite."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.analyzers.nonfinite_origin import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_layers import layered, names, norms
+
+
+def test_names_the_layer_and_stays_critical_when_the_run_is_lost() -> None:
+    made = norms(200, 4)
+    for name, depth, _ in names(4):
+        made[name][150 if depth <= 1 else 151 :] = np.nan
+    loss = np.full(200, 2.0)
+    loss[151:] = np.nan
+    (finding,) = analyze(layered(made, steps={"loss": loss}))
+    assert (finding.where.step, finding.where.layer, finding.severity) == (150, "blocks.1", Severity.CRITICAL)
+    assert finding.measure("loss_nonfinite") is False
+    assert finding.measure("isolated") is False
+    assert finding.number("finite_deeper") == 12
+    assert finding.where.line == 151
+
+
+def test_all_at_once_names_none_and_says_whether_the_parameters_are_finite() -> None:
+    made, params = norms(200), {n: np.full(200, 3.0) for n, _, _ in names(3)}
+    for name in made:
+        made[name][150:] = np.nan
+        params[name][150:] = np.nan
+    (finding,) = analyze(layered(made, params=params))
+    assert finding.where.layer is None
+    assert finding.measure("parameters_nonfinite") is True
+    assert "parameters" in finding.message
+
+
+def test_one_skipped_step_is_a_warning() -> None:
+    made = norms(200)
+    for name in made:
+        made[name][150] = np.inf
+    (finding,) = analyze(layered(made))
+    assert (finding.severity, finding.measure("isolated")) == (Severity.WARNING, True)
+
+
+def test_the_rank_that_turned_first_is_named() -> None:
+    made = norms(200)
+    for name in made:
+        made[name][150:] = np.nan
+    local = {r: {"grad_norm": np.ones(200)} for r in range(4)}
+    local[2]["grad_norm"][150] = np.nan
+    (finding,) = analyze(layered(made, rank_steps=local))
+    assert finding.where.rank == 2
+
+
+def test_a_rise_before_it_is_evidence() -> None:
+    made = norms(200)
+    for name in made:
+        made[name][149] *= 60
+        made[name][150:] = np.nan
+    (finding,) = analyze(layered(made))
+    assert (finding.number("grad_ratio") or 0) > 20
+
+
+def test_quiet_when_all_is_finite() -> None:
+    assert analyze(layered(norms(100))) == []

@@ -1,0 +1,56 @@
+"""GD208: a norm that moves further than any update."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.parameter_jump import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_layers import Floats, layered, names
+
+
+def walk(rows: int = 500, seed: int = 0, style: str = "gpt") -> dict[str, Floats]:
+    rng = np.random.default_rng(seed)
+    return {n: 5 + np.cumsum(rng.normal(0.001, 0.001, rows)) for n, _, _ in names(3, style)}
+
+
+@pytest.mark.parametrize(("style", "layer"), [("gpt", "blocks.1.out"), ("llama", "model.layers.2.mlp.down_proj")])
+def test_one_layer_alone_is_critical(style: str, layer: str) -> None:
+    params = walk(style=style)
+    params[layer][300:] += 3
+    (finding,) = analyze(layered(params=params, style=style, first=7000))
+    assert (finding.where.step, finding.where.layer, finding.severity) == (7300, layer, Severity.CRITICAL)
+    assert (finding.number("excess") or 0) > 100
+    assert finding.number("layers_moved") == 1
+
+
+def test_a_smaller_jump_is_a_warning() -> None:
+    params = walk()
+    params["blocks.1.out"][300:] += 0.2
+    (finding,) = analyze(layered(params=params))
+    assert finding.severity is Severity.WARNING
+
+
+def test_many_layers_together_are_information() -> None:
+    params = {n: v + np.where(np.arange(500) >= 300, 1.0, 0.0) for n, v in walk().items()}
+    (finding,) = analyze(layered(params=params))
+    assert (finding.severity, finding.where.layer, finding.number("layers_moved")) == (Severity.INFO, None, 19)
+
+
+def test_after_turmoil_it_is_information() -> None:
+    params, grad = walk(), np.exp(np.random.default_rng(1).normal(0, 0.2, 500))
+    params["blocks.1.out"][300:] += 3
+    grad[200:] *= 500
+    (finding,) = analyze(layered(params=params, steps={"grad_norm": grad}))
+    assert (finding.severity, finding.measure("steady_before")) == (Severity.INFO, False)
+
+
+def test_quiet_when_the_rate_jumps_and_threshold() -> None:
+    lr = np.full(500, 1.0)
+    lr[300:] = 40.0
+    moves = {n: 5 + np.cumsum(lr * np.abs(np.random.default_rng(0).normal(0.001, 0.001, 500))) for n, _, _ in names(3)}
+    assert analyze(layered(params=moves, steps={"lr": lr})) == []
+    params = walk()
+    params["blocks.1.out"][300:] += 3
+    assert analyze(layered(params=params), factor=1e5) == []

@@ -1,0 +1,73 @@
+"""GD402: ranks that stand out in what is their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.rank_outlier import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_layers import Floats, layered, norms
+
+
+def local(count: int = 4, rows: int = 600) -> dict[int, dict[str, Floats]]:
+    made = {}
+    for r in range(count):
+        rng = np.random.default_rng(r)
+        made[r] = {"grad_norm": np.exp(rng.normal(0, 0.15, rows)), "loss": 3 + rng.normal(0, 0.15, rows)}
+    return made
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_a_rank_and_a_layer_in_the_same_step(rank: int) -> None:
+    made, ranks = norms(600), local()
+    made["blocks.1.proj"][400] *= 7
+    ranks[rank]["grad_norm"][400] *= 4 / ranks[rank]["grad_norm"][400]
+    (finding,) = analyze(layered(made, rank_steps=ranks))
+    assert (finding.where.step, finding.where.rank, finding.where.layer) == (400, rank, "blocks.1.proj")
+    assert finding.severity is Severity.WARNING
+
+
+def test_a_rank_alone_is_its_data() -> None:
+    ranks = local()
+    ranks[1]["grad_norm"][400] *= 4
+    assert analyze(layered(norms(600), rank_steps=ranks)) == []
+
+
+def test_one_layer_of_one_rank() -> None:
+    ranks = {
+        r: {n: v * np.exp(np.random.default_rng(r).normal(0, 0.05, 300)) for n, v in norms(300).items()}
+        for r in range(3)
+    }
+    ranks[2]["wte"][250] *= 12
+    (finding,) = analyze(layered(ranks=ranks))
+    assert (finding.where.step, finding.where.rank, finding.where.layer) == (250, 2, "wte")
+    assert analyze(layered(ranks=ranks), layer_ratio=40.0) == []
+
+
+def test_a_rank_that_is_not_finite_alone() -> None:
+    ranks = local()
+    ranks[2]["loss"][300] = np.nan
+    (finding,) = analyze(layered(rank_steps=ranks))
+    assert (finding.where.step, finding.where.rank) == (300, 2)
+
+
+def test_a_rank_that_holds_the_outliers() -> None:
+    ranks = local()
+    ranks[1]["grad_norm"][100::40] *= 5
+    (finding,) = [f for f in analyze(layered(rank_steps=ranks)) if f.measure("rank_share")]
+    assert finding.where.rank == 1
+    assert (finding.number("rank_share") or 0) > 0.8
+    assert (finding.number("p") or 1) < 1e-4
+
+
+def test_a_loss_that_is_high_on_one_rank_for_several_rows() -> None:
+    ranks = local()
+    ranks[0]["loss"][300:310] *= 3
+    found = [f for f in analyze(layered(rank_steps=ranks)) if f.measure("rank_share") is None]
+    assert [(f.where.step, f.where.rank, f.where.last_step) for f in found] == [(300, 0, 309)]
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_quiet_on_healthy_ranks(count: int) -> None:
+    assert analyze(layered(norms(600), rank_steps=local(count))) == []

@@ -1,0 +1,39 @@
+"""GD213: a gradient norm that does not calm down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.unstable_gradients import analyze
+from tests.analyzers.made_runs import Floats, view
+
+
+def rough(*sizes: float, rows: int = 250, seed: int = 0) -> Floats:
+    rng = np.random.default_rng(seed)
+    return np.asarray(np.exp(np.concatenate([rng.normal(0, size, rows) for size in sizes])), dtype=np.float64)
+
+
+def test_fires_where_it_becomes_rough() -> None:
+    (finding,) = analyze(view({"grad_norm": rough(0.15, 0.1, 0.5, 0.8), "lr": np.full(1000, 1e-3)}))
+    assert 450 <= (finding.where.step or 0) <= 700
+    assert finding.number("lr_share_of_peak") == 1.0
+    assert (finding.number("growth") or 0) > 3
+
+
+def test_rough_from_the_start_with_a_rise() -> None:
+    (finding,) = analyze(view({"grad_norm": rough(0.5, 0.5, 0.5, 0.5) * np.geomspace(1, 100, 1000)}))
+    assert finding.measure("from_start") is True
+
+
+@pytest.mark.parametrize(
+    "sizes", [(0.3, 0.2, 0.15, 0.1), (0.2, 0.2, 0.2, 0.2), (0.5, 0.45, 0.4, 0.35), (0.05, 0.1, 0.15, 0.2)]
+)
+def test_quiet_when_it_calms_down_or_stays_small(sizes: tuple[float, ...]) -> None:
+    assert analyze(view({"grad_norm": rough(*sizes)})) == []
+    assert analyze(view({"grad_norm": rough(0.9, rows=40)})) == []
+
+
+def test_threshold_sets_the_roughness() -> None:
+    run = view({"grad_norm": rough(0.15, 0.1, 0.5, 0.8)})
+    assert analyze(run, rough=2.0) == []

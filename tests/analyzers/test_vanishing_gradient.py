@@ -1,0 +1,55 @@
+"""GD202: gradients that fade towards the input, or altogether."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.vanishing_gradient import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_layers import Floats, layered, names, norms
+from tests.analyzers.made_runs import view
+
+
+def decaying(rows: int, blocks: int, decades: float, style: str = "gpt") -> dict[str, Floats]:
+    made = norms(rows, blocks, style=style)
+    for name, depth, _ in names(blocks, style):
+        made[name] = made[name] * 10.0 ** (-decades * max(0, blocks - 1 - max(depth, 0)))
+    return made
+
+
+@pytest.mark.parametrize(("style", "block"), [("gpt", "blocks.0"), ("llama", "model.layers.0")])
+def test_fires_on_a_decay_through_the_blocks(style: str, block: str) -> None:
+    (finding,) = analyze(layered(decaying(200, 6, 2.0, style), style=style))
+    assert (finding.where.layer, finding.where.step, finding.severity) == (block, 0, Severity.CRITICAL)
+    assert finding.measure("from_start") is True
+
+
+def test_a_later_decay_is_information() -> None:
+    made, late = norms(200, 6), decaying(400, 6, 2.0)
+    (finding,) = analyze(layered({n: np.concatenate([made[n], late[n]]) for n in made}))
+    assert (finding.where.step, finding.severity) == (200, Severity.INFO)
+
+
+def test_quiet_on_healthy_and_on_frozen_layers() -> None:
+    assert analyze(layered(norms(200, 6))) == []
+    frozen = norms(200, 6)
+    for name, depth, _ in names(6):
+        if depth < 3:
+            frozen[name][:] = 0.0
+    assert analyze(layered(frozen)) == []
+
+
+def test_threshold_sets_the_share() -> None:
+    made = decaying(200, 6, 1.0)
+    assert analyze(layered(made)) == []
+    assert len(analyze(layered(made), share=1e-3)) == 1
+
+
+def test_a_gradient_that_fades_while_the_loss_stands_still() -> None:
+    rng = np.random.default_rng(0)
+    grad = np.exp(rng.normal(0, 0.2, 1000)) * np.where(np.arange(1000) < 400, 1, 1e-5)
+    flat, falling = np.full(1000, 6.9) + rng.normal(0, 0.02, 1000), np.geomspace(7, 0.01, 1000)
+    (finding,) = analyze(view({"grad_norm": grad, "loss": flat}))
+    assert finding.where.step == 400
+    assert analyze(view({"grad_norm": grad, "loss": falling})) == []
