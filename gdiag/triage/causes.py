@@ -56,9 +56,8 @@ def rank(case: Case) -> tuple[Cause, ...]:
         if score < SHOWN and not supports:
             continue
         decided = any(weight > 0 and family in DECIDING for family, weight, _ in mine)
-        ranked.append(
-            Cause(cause, round(score, 3), _band(case, score, decided), supports, contradicts, _missing(case, cause))
-        )
+        sure = bool(supports) and (decided or case.pattern not in SHAPE_ONLY)
+        ranked.append(Cause(cause, round(score, 3), _band(score, sure), supports, contradicts, _missing(case, cause)))
     return tuple(ranked[:FEW])
 
 
@@ -69,12 +68,11 @@ def _softmax(logits: dict[str, float]) -> dict[str, float]:
     return {cause: weight / total for cause, weight in weights.items()}
 
 
-def _band(case: Case, score: float, decided: bool) -> Band:
+def _band(score: float, sure: bool) -> Band:
+    """High only where evidence speaks for the cause: a prior is no evidence."""
     if score < LOW_BELOW:
         return "low"
-    if score < MEDIUM_BELOW or (case.pattern in SHAPE_ONLY and not decided):
-        return "medium"
-    return "high"
+    return "high" if score >= MEDIUM_BELOW and sure else "medium"
 
 
 def _missing(case: Case, cause: str) -> tuple[str, ...]:

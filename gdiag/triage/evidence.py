@@ -133,6 +133,17 @@ def _kind(kind: str, text: str) -> Sentence:
     return sentence
 
 
+def _path(*words: str) -> Sentence:
+    """The finding's sentence when the path that its bandwidth is typical of begins with one of `words`."""
+
+    def sentence(case: Case) -> str | None:
+        path = case.value("path", "GD702")
+        finding = case.find("GD702")
+        return finding.message if finding and isinstance(path, str) and path.startswith(words) else None
+
+    return sentence
+
+
 def _steady_lr(case: Case) -> str | None:
     ratio = case.number("lr_ratio")
     return (
@@ -217,6 +228,14 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("memory_pressure", "telemetry", 2.2, found("GD506")),
     Rule("network_congestion", "telemetry", -2.0, said("share", "compute", "the added time is compute time", "GD501", "GD502", "GD504")),
     Rule("dataloader_stall", "telemetry", -2.0, said("share", "compute", "the added time is compute time", "GD501", "GD502", "GD504")),
+    # Benchmarks: the share of the limit names the path; a fall at large messages is congestion or flow control.
+    Rule("transport_fallback", "telemetry", 2.6, _path("PCIe", "TCP")),
+    Rule("link_fault", "telemetry", 1.8, _path("half", "one of four")),
+    Rule("network_congestion", "telemetry", 1.5, found("GD703", "GD704", least=Severity.WARNING)),
+    Rule("flow_control", "telemetry", 1.2, found("GD703", least=Severity.WARNING)),
+    Rule("link_fault", "telemetry", 2.2, found("GD706", least=Severity.WARNING)),
+    Rule("silent_data_corruption", "telemetry", 1.5, found("GD701")),
+    Rule("hardware_fault", "telemetry", 1.2, lambda c: f"rank {c.rank} reports it" if c.rank is not None and c.find("GD701") else None),
 )  # fmt: skip
 """Every rule; the first of equal weight in a family is the one shown."""
 

@@ -94,7 +94,7 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
     "slow_collective": _FABRIC, "low_bandwidth": _FABRIC, "bandwidth_collapse": _FABRIC, "latency_jitter": _FABRIC,
     "wrong_results": {"silent_data_corruption": 0.45, "hardware_fault": 0.25, "software_fault": 0.15},
     "port_errors": {"link_fault": 0.5, "network_congestion": 0.12, "flow_control": 0.12},
-    "inconsistent_output": {"software_fault": 0.5},
+    "inconsistent_output": {},
     "log_quality": {},
 }  # fmt: skip
 """Prior share of each cause, by pattern; `unknown` takes UNKNOWN_SHARE and shares need not sum to one."""
