@@ -10,7 +10,6 @@ from rich.text import Text
 
 from gdiag.model import Report, Run, Severity, Source, Table
 from gdiag.renderers.words import count, number, shown, span, unit
-from gdiag.version import VERSION
 
 _FEW = 6
 """Files, columns and notes listed without -v."""
@@ -23,7 +22,7 @@ def heading(report: Report, *, judged: bool = True) -> Text:
         for s in sorted(Severity, reverse=True)
         if any(i.severity is s for i in report.incidents)
     ]
-    line = Text.assemble((f"gdiag {VERSION}", "bold"), f" · {_read(report)}")
+    line = Text.assemble(("gdiag", "bold"), f" · {_read(report)}")
     return line.append(f" · {', '.join(tally) or 'nothing found'}", "bold") if judged else line
 
 
@@ -111,8 +110,13 @@ def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:
         by_reason.setdefault(skip.reason, []).append(skip.code)
     for place, (reason, codes) in enumerate(by_reason.items()):
         yield ("not checked" if not place else "", Text(f"{shown(reason)}: {' '.join(codes)}"))
+    snippets = False
     for place, advice in enumerate(report.advice):
-        yield ("next time" if not place else "", Text(shown(advice)))
+        sentence, colon, rest = advice.partition(": ")
+        snippets |= bool(rest)
+        yield ("next time" if not place else "", Text(shown(f"{sentence}{colon}{rest}" if verbose else sentence)))
+    if snippets and not verbose:
+        yield "", Text("(-v shows a line to paste for each)", style="dim")
 
 
 def _source(source: Source) -> str:

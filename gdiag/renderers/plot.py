@@ -58,14 +58,18 @@ def draw(series: Series, onset: float, last: float | None, *, width: int, height
     x0, x1 = points[0][0], points[-1][0]
     grid = [[0] * columns for _ in range(height)]
     marks = [" "] * columns
+    before: tuple[int, int] | None = None
     for x, low, high in points:
         dot = round((x - x0) / ((x1 - x0) or 1.0) * (2 * columns - 1))
-        inside = [v for v in (low, high) if math.isfinite(v)]
-        if len(inside) < 2:
+        if not (math.isfinite(low) and math.isfinite(high)):
             marks[dot // 2] = "×"
-        if inside:
-            levels = [round((scale(v) - low_end) / reach * (4 * height - 1)) for v in inside]
-            _fill(grid, dot, min(levels), max(levels))
+            before = None
+            continue
+        levels = sorted(round((scale(v) - low_end) / reach * (4 * height - 1)) for v in (low, high))
+        _fill(grid, dot, *levels)
+        if before is not None:
+            _join(grid, before, (dot, levels[0]))
+        before = dot, levels[1] if high != low else levels[0]
     if x0 <= onset <= x1:
         marks[round((onset - x0) / ((x1 - x0) or 1.0) * (2 * columns - 1)) // 2] = "▲"
     unit = f" [{series.unit}]" if series.unit else ""
@@ -83,6 +87,16 @@ def _fill(grid: list[list[int]], dot: int, low: int, high: int) -> None:
     for level in range(low, high + 1):
         row, part = divmod(4 * height - 1 - level, 4)
         grid[row][dot // 2] |= _DOTS[part][dot % 2]
+
+
+def _join(grid: list[list[int]], start: tuple[int, int], end: tuple[int, int]) -> None:
+    """A line between two points, so that a step of the curve shows as one."""
+    (x0, y0), (x1, y1) = start, end
+    level = y0
+    for dot in range(x0 + 1, x1 + 1):
+        target = round(y0 + (y1 - y0) * (dot - x0) / (x1 - x0))
+        _fill(grid, dot, min(level, target), max(level, target))
+        level = target
 
 
 def _axis(first: float, onset: float, last: float, columns: int) -> str:

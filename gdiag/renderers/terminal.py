@@ -98,12 +98,12 @@ def _first(report: Report, screen: Screen) -> RenderableType:
     incident = report.incidents[0]
     head = Text.assemble(_label(incident), " ", (words.shown(incident.title), "bold"))
     beside = screen.width >= _WIDE
-    drawing = _drawing(report, incident, 46 if beside else screen.width - 2, 8 if beside else 5)
+    drawing = _drawing(report, incident, 46 if beside else screen.width - 2, 8 if beside else 4)
     facts = _facts(incident, report, screen, whole=True)
     if drawing is None:
         return Group(head, facts)
     if not beside:
-        return Group(head, facts, "", Padding(drawing, (0, 0, 0, 1)))
+        return Group(head, facts, Padding(drawing, (0, 0, 0, 1)))
     both = Grid.grid(padding=(0, 2), expand=True)
     both.add_column(ratio=1)
     both.add_column(width=46)
@@ -121,40 +121,52 @@ def _facts(incident: Incident, report: Report, screen: Screen, *, whole: bool) -
     grid.add_column(style="dim", min_width=6, no_wrap=True)
     grid.add_column(ratio=1)
 
-    def row(label: str, text: str | Text) -> None:
-        if text:
-            grid.add_row(f" {label}", text)
+    def row(label: str, content: str | RenderableType) -> None:
+        if content:
+            grid.add_row(f" {label}", content)
 
     row("run", words.shown(incident.run) if len(report.runs) > 1 else "")
     row("when", words.when(incident))
     row("where", words.where(incident))
     row("cost", words.cost(incident.cost))
-    for place, cause in enumerate(incident.causes[: 3 if whole else 1]):
-        row("cause" if not place else "or", _cause(cause))
-        if place == 0 or screen.verbose:
-            for line in _evidence(cause, most=99 if screen.verbose else 3 if whole else 1):
-                row("", line)
-    for place, action in enumerate(incident.actions[: 99 if screen.verbose else 3 if whole else 1]):
-        row("do" if not place else "", Text(f"{place + 1}. {words.shown(action)}" if whole else words.shown(action)))
+    for place, cause in enumerate(incident.causes if screen.verbose else incident.causes[:1]):
+        row("or" if place else "cause", _cause(cause))
+        for line in _evidence(cause, (99, 99, 99) if screen.verbose else (3, 2, 2) if whole else (1, 1, 1)):
+            row("", line)
+    if whole and not screen.verbose:
+        row("or", Text(", ").join(_cause(cause) for cause in incident.causes[1:3]))
+    actions = incident.actions if screen.verbose else incident.actions[: 3 if whole else 1]
+    for place, action in enumerate(actions):
+        row("" if place else "do", _hanging(f"{place + 1}.", words.shown(action)) if whole else words.shown(action))
     row("seen", _seen(incident, report))
-    if whole and screen.verbose:
+    if screen.verbose:
         for index in incident.findings:
             row("", _finding(report, index))
     return grid
 
 
 def _cause(cause: Cause) -> Text:
-    return Text.assemble((words.shown(cause.cause), "bold"), f"  {cause.band} ({cause.score:.2f})")
+    return Text.assemble((words.shown(cause.cause), "bold"), f" {cause.band} ({cause.score:.2f})")
 
 
-def _evidence(cause: Cause, *, most: int) -> list[Text]:
+def _evidence(cause: Cause, most: tuple[int, int, int]) -> list[RenderableType]:
+    """What speaks for the cause, what against it, and what is missing, `most` of each."""
     kinds = (("+", "green", cause.supports), ("−", "red", cause.contradicts), ("?", "yellow", cause.missing))
-    lines = []
-    for sign, style, texts in kinds:
-        lines += [Text.assemble((sign, style), f" {words.shown(text)}") for text in texts[:most]]
-        if len(texts) > most:
-            lines.append(Text(f"  {len(texts) - most} more (-v)", style="dim"))
-    return lines
+    lines: list[RenderableType] = []
+    hidden = 0
+    for (sign, style, texts), shown in zip(kinds, most, strict=True):
+        lines += [_hanging(sign, words.shown(text), style) for text in texts[:shown]]
+        hidden += max(0, len(texts) - shown)
+    return [*lines, Text(f"  {hidden} more (-v)", style="dim")] if hidden else lines
+
+
+def _hanging(sign: str, text: str, style: str = "") -> Grid:
+    """`text` whose second line starts under its first, beside `sign`."""
+    grid = Grid.grid(padding=(0, 1))
+    grid.add_column(style=style, no_wrap=True)
+    grid.add_column(ratio=1)
+    grid.add_row(sign, text)
+    return grid
 
 
 def _seen(incident: Incident, report: Report) -> str:

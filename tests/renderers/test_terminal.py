@@ -27,7 +27,7 @@ def test_further_incidents_are_shorter_but_keep_place_cause_and_action() -> None
         "WARNING  Single loss spike at step 267",
         "blocks.0.fc",
         "samples 4272–4287",
-        "bad_batch  high (0.81)",
+        "bad_batch high (0.81)",
     ):
         assert wanted in text
     assert "inspect the batch" not in text
