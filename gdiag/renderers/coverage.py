@@ -125,7 +125,7 @@ def _source(source: Source) -> str:
 
 
 def _mapping(source: Source, *, verbose: bool) -> str:
-    """loss ← train/loss, …; only the names that differ unless verbose."""
-    pairs = [f"{shown(c)} ← {shown(n)}" for c, n in source.columns.items() if verbose or c != n]
+    """loss=train/loss, …, as --map takes it; only the names that differ unless verbose."""
+    pairs = [f"{shown(c)}={shown(n)}" for c, n in source.columns.items() if verbose or c != n]
     more = f", {len(pairs) - _FEW} more (-v)" if not verbose and len(pairs) > _FEW else ""
     return ", ".join(pairs if verbose else pairs[:_FEW]) + more

@@ -48,14 +48,23 @@ class Screen:
 def render(report: Report, screen: Screen = Screen()) -> str:
     """The report as text of `screen.width` columns; escape sequences only where it shows colour."""
     out = io.StringIO()
-    console = Console(
+    draw(report, screen, console(screen, out))
+    return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
+
+
+def console(screen: Screen, out: io.StringIO, *, record: bool = False) -> Console:
+    """A console that shows `screen`, takes no markup from texts, and asks the environment nothing."""
+    return Console(
         file=out, width=screen.width, force_terminal=screen.color, color_system="256" if screen.color else None,
         no_color=not screen.color, markup=False, emoji=False, highlight=False, legacy_windows=False, safe_box=True,
+        record=record,
     )  # fmt: skip
+
+
+def draw(report: Report, screen: Screen, onto: Console) -> None:
+    """Print the report's parts in their order."""
     for part in _quiet(report) if screen.quiet else _parts(report, screen):
-        console.print(part, soft_wrap=screen.quiet)
-    lines = out.getvalue().split("\n")
-    return "\n".join(line.rstrip() for line in lines)
+        onto.print(part, soft_wrap=screen.quiet)
 
 
 def _quiet(report: Report) -> list[RenderableType]:

@@ -47,7 +47,7 @@ def test_what_was_not_checked_is_said_beside_what_was() -> None:
         "no steps.rank: GD401",
         "note: loss averaged over 4 steps",
         "2 rejected",
-        "loss ← train/loss",
+        "loss=train/loss",
     ):
         assert wanted in text
 
