@@ -51,10 +51,12 @@ app.command()(convert)
 app.command()(simulate)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run the command line; what the user can correct is one sentence on standard error and exit code 2."""
     try:
-        app()
+        app(arguments)
     except GdiagError as error:
-        typer.echo(f"gdiag: {' '.join(str(error).split())}", err=True)
+        from gdiag.renderers.words import shown
+
+        typer.echo(f"gdiag: {shown(' '.join(str(error).split()))}", err=True)
         sys.exit(2)

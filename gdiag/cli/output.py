@@ -13,6 +13,10 @@ from gdiag.errors import UsageError
 if TYPE_CHECKING:
     from gdiag.model import Report
 
+_PLAIN = str.maketrans({"·": "|", "–": "-", "−": "-", "←": "<-", "×": "x", "▲": "^", "…": "...", "°": " deg", "µ": "u"})
+"""Signs of the reports where the output's encoding has none of them; braille becomes dots and blanks."""
+_PLAIN |= {code: "." if code > 0x2800 else " " for code in range(0x2800, 0x2900)}
+
 
 def write(text: str, path: Path | None) -> None:
     """Write to `path`, or to standard output when None; what its encoding cannot hold is shown escaped.
@@ -27,6 +31,8 @@ def write(text: str, path: Path | None) -> None:
             raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
         return
     encoding = sys.stdout.encoding or "utf-8"
+    if encoding.lower().replace("-", "") not in {"utf8", "utf16"}:
+        text = text.translate(_PLAIN)
     try:
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()

@@ -82,6 +82,8 @@ def recognise(given: Input) -> Ingester | None:
 
 
 def _read(given: Input, options: Options) -> Reading:
+    if given.refusal:
+        raise InputError(given.refusal)
     if not given.head.strip():
         raise InputError(f"{given.path} is empty")
     ingester = recognise(given)

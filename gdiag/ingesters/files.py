@@ -29,7 +29,7 @@ def gather(paths: Sequence[str | Path]) -> list[Input]:
     """Every file below the given paths, in the order given, folders in order of name.
 
     Raises:
-        InputError: a path does not exist, a glob fits nothing, or the only file cannot be read.
+        InputError: a path does not exist, or a glob fits nothing.
     """
     found: list[Input] = []
     seen: set[Path] = set()
@@ -40,10 +40,18 @@ def gather(paths: Sequence[str | Path]) -> list[Input]:
         for path in _expand(str(given)):
             if path.resolve() not in seen:
                 seen.add(path.resolve())
-                found.append(open_file(path))
+                found.append(_open(path))
     if not found:
         raise InputError(f"no files in {', '.join(map(str, paths))}")
     return found
+
+
+def _open(path: Path) -> Input:
+    """One file of several: what cannot be opened is an input that says why, so that the others are still read."""
+    try:
+        return open_file(path)
+    except InputError as error:
+        return Input(path=str(path), head=b"", refusal=str(error))
 
 
 def _expand(given: str) -> list[Path]:

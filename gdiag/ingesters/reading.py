@@ -34,6 +34,8 @@ class Input:
     """The file on disk, for formats that consist of several files or want a memory map."""
     content: bytes | None = None
     """The whole decompressed content when it is already in memory."""
+    refusal: str = ""
+    """Why the file could not be opened or unpacked, in one sentence; empty where it could."""
 
     def data(self) -> bytes:
         """The whole content, decompressed; text as UTF-8 without BOM."""

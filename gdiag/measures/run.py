@@ -15,6 +15,7 @@ from gdiag.measures.gradients import Scaling, scaling, steady, total_of_layers, 
 from gdiag.measures.layers import LayerScan, LayerTable, layer_table, scan_layers
 from gdiag.measures.loss_events import LossView, loss_view
 from gdiag.measures.nonfinite import NonFinite, nonfinite
+from gdiag.measures.peak_stability import Instability, Stalled, instability, stalled
 from gdiag.measures.schedule import Schedule, recognise
 from gdiag.measures.scheduler_state import Mismatch, mismatches
 from gdiag.measures.segments import interval
@@ -102,6 +103,20 @@ class RunView:
     def scheduler_mismatches(self) -> list[Mismatch]:
         """Restarts after which the learning rate does not go on where it was."""
         return mismatches(self.paths, self.trajectory.restarts, self.schedule)
+
+    @cached_property
+    def peak_instability(self) -> Instability | None:
+        """Loss or gradients out of control while the learning rate reaches its peak."""
+        if self.schedule is None:
+            return None
+        return instability(self.schedule, self.series("lr"), self.series("loss"), self.series("grad_norm"))
+
+    @cached_property
+    def peak_stall(self) -> Stalled | None:
+        """A loss that stopped falling before the learning rate reached its peak and never fell again."""
+        if self.schedule is None:
+            return None
+        return stalled(self.schedule, self.series("lr"), self.series("loss"), self.series("grad_norm"))
 
     def batch_window(self, step: int) -> Window | None:
         """The sample ids consumed at `step`, None when not logged."""

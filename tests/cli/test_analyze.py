@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import gdiag, write_run
+from tests.cli.conftest import Run
+from tests.cli.running import write_run
 
 
-def test_a_healthy_run_exits_0_with_a_json_report(tmp_path: Path) -> None:
+def test_a_healthy_run_exits_0_with_a_json_report(run: Run, tmp_path: Path) -> None:
     write_run(tmp_path / "run.jsonl")
-    done = gdiag("analyze", "run.jsonl", "--format", "json", cwd=tmp_path)
+    done = run("analyze", "run.jsonl", "--format", "json")
     report = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
     assert report["schema_version"] == 1
@@ -19,15 +20,15 @@ def test_a_healthy_run_exits_0_with_a_json_report(tmp_path: Path) -> None:
     assert done.stderr == b""
 
 
-def test_a_report_is_the_same_byte_for_byte_on_every_run(tmp_path: Path) -> None:
+def test_a_report_is_the_same_byte_for_byte_on_every_run(run: Run, tmp_path: Path) -> None:
     write_run(tmp_path / "run.jsonl", nan_from=300)
-    first, second = (gdiag("analyze", "run.jsonl", "--format", "json", cwd=tmp_path) for _ in range(2))
+    first, second = (run("analyze", "run.jsonl", "--format", "json") for _ in range(2))
     assert first.stdout == second.stdout
 
 
-def test_output_goes_to_a_file_on_request(tmp_path: Path) -> None:
+def test_output_goes_to_a_file_on_request(run: Run, tmp_path: Path) -> None:
     write_run(tmp_path / "run.jsonl")
-    done = gdiag("analyze", "run.jsonl", "--format", "json", "-o", "report.json", cwd=tmp_path)
+    done = run("analyze", "run.jsonl", "--format", "json", "-o", "report.json")
     assert done.stdout == b""
     assert json.loads((tmp_path / "report.json").read_text())["schema_version"] == 1
 
@@ -51,9 +52,11 @@ def test_output_goes_to_a_file_on_request(tmp_path: Path) -> None:
         (["run.jsonl", "-o", "no/such/folder"], "no/such/folder"),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence_and_exit_2(tmp_path: Path, arguments: list[str], says: str) -> None:
+def test_what_cannot_be_used_is_one_sentence_and_exit_2(
+    run: Run, tmp_path: Path, arguments: list[str], says: str
+) -> None:
     write_run(tmp_path / "run.jsonl")
-    done = gdiag("analyze", *arguments, cwd=tmp_path)
+    done = run("analyze", *arguments)
     assert done.returncode == 2
     assert done.stdout == b""
     message = done.stderr.decode()
@@ -62,12 +65,12 @@ def test_what_cannot_be_used_is_one_sentence_and_exit_2(tmp_path: Path, argument
     assert says in message
 
 
-def test_an_empty_folder_is_not_healthy(tmp_path: Path) -> None:
-    assert gdiag("analyze", ".", cwd=tmp_path).returncode == 2
+def test_an_empty_folder_is_not_healthy(run: Run, tmp_path: Path) -> None:
+    assert run("analyze", ".").returncode == 2
 
 
-def test_steps_outside_the_window_are_not_judged(tmp_path: Path) -> None:
+def test_steps_outside_the_window_are_not_judged(run: Run, tmp_path: Path) -> None:
     write_run(tmp_path / "run.jsonl", nan_from=300)
-    done = gdiag("analyze", "run.jsonl", "--format", "json", "--steps", ":250", cwd=tmp_path)
+    done = run("analyze", "run.jsonl", "--format", "json", "--steps", ":250")
     report = json.loads(done.stdout)
     assert report["runs"][0]["segments"] == [{"first_step": 0, "last_step": 250, "rows": 251}]

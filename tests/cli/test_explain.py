@@ -3,11 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from gdiag.triage.about import about, causes
-from tests.cli.running import gdiag
+from tests.cli.conftest import Run
 
 
-def test_a_cause_is_explained_with_shares_evidence_and_actions(tmp_path: Path) -> None:
-    text = gdiag("explain", "bad_batch", cwd=tmp_path).stdout.decode()
+def test_a_cause_is_explained_with_shares_evidence_and_actions(run: Run, tmp_path: Path) -> None:
+    text = run("explain", "bad_batch").stdout.decode()
     for wanted in ("single_spike", "Evidence", "data", "Would decide", "What to do"):
         assert wanted in text
 
@@ -19,12 +19,12 @@ def test_every_cause_can_be_explained() -> None:
         assert all(plus >= 0 >= minus for _, plus, minus in card.families)
 
 
-def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
-    done = gdiag("explain", "GD999", cwd=tmp_path)
+def test_an_unknown_name_is_refused(run: Run, tmp_path: Path) -> None:
+    done = run("explain", "GD999")
     assert done.returncode == 2
     assert b"GD999" in done.stderr
 
 
-def test_the_list_shows_every_cause(tmp_path: Path) -> None:
-    text = gdiag("list", cwd=tmp_path).stdout.decode()
+def test_the_list_shows_every_cause(run: Run, tmp_path: Path) -> None:
+    text = run("list").stdout.decode()
     assert set(causes()) <= set(text.split())

@@ -1,0 +1,46 @@
+"""Notes a run that starts at its full learning rate, and warns when it is unstable from the first steps on.
+
+What it checks: whether the first logged step already has the peak learning rate, and whether loss or gradient norm go
+out of control in the steps that a warm-up would have covered.
+
+Why it matters: Adam's second moments are empty at the start, so the first updates are as large as the learning rate
+allows in every direction; a warm-up keeps them small until the moments mean something.
+
+What to do: warm the rate up over 1–5 % of the run; fine-tuning at a small constant rate needs none.
+"""
+
+from __future__ import annotations
+
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD305"
+NAME = "missing-warmup"
+NEEDS: tuple[str, ...] = ("steps.lr",)
+
+
+def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3) -> list[Finding]:
+    """At most one finding.
+
+    share: first rate over the peak from which a warm-up counts as missing. lasting: share of the later rows that must be
+    worse than before for a warning, unless the run ends non-finite or never recovers.
+    """
+    schedule = run.schedule
+    lr = run.series("lr").finite
+    if schedule is None or schedule.warmup_end is not None or schedule.first_step > 2 * schedule.interval:
+        return []
+    if float(lr.value[0]) < share * schedule.peak or any(j.index <= 2 for j in schedule.jumps):
+        return []
+    seen = run.peak_instability
+    bad = seen is not None and (seen.ends_nonfinite or not seen.recovered or seen.worse_share >= lasting)
+    message = f"The learning rate starts at {float(lr.value[0]):.3g}, its peak, without a warm-up"
+    evidence = [Measure("lr_at_onset", float(lr.value[0])), Measure("lr_share_of_peak", 1.0, limit=share)]
+    last = None
+    if bad and seen is not None:
+        last = seen.step
+        message += f", and the run is unstable from step {seen.step} on"
+        evidence += [Measure("unstable_from", seen.step, "step"), Measure("ends_nonfinite", seen.ends_nonfinite)]
+        if seen.grad_ratio is not None:
+            evidence.append(Measure("grad_ratio", seen.grad_ratio))
+    where = run.where(lr.row(0), step=schedule.first_step, last_step=last)
+    return [Finding(CODE, NAME, Severity.WARNING if bad else Severity.INFO, message, where, tuple(evidence))]

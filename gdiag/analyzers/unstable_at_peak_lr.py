@@ -1,0 +1,86 @@
+"""Finds runs that become unstable as the learning rate reaches its peak.
+
+What it checks: from the first step to as long after the warm-up as the warm-up took, whether the smoothed loss rises
+above its best and stays there, whether gradient norms leave their usual range a hundredfold, and whether the run ends
+in NaN after that; and runs that learned all they ever learn before the peak, after a violent step there.
+
+Why it matters: this is what a learning rate beyond the edge of stability looks like; such runs end in NaN, diverge, or
+sit at the level of the token frequencies for the rest of their budget.
+
+What to do: halve the peak learning rate or lengthen the warm-up, clip gradients, lower beta2 to 0.95; QK-norm when
+attention logits grow first.
+"""
+
+from __future__ import annotations
+
+from gdiag.measures.peak_stability import WILD, Instability, Stalled
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD307"
+NAME = "unstable-at-peak-lr"
+NEEDS: tuple[str, ...] = ("steps.lr", "steps.loss")
+
+
+def analyze(run: RunView, *, lasting: float = 0.3, least_share: float = 0.1) -> list[Finding]:
+    """At most one finding.
+
+    lasting: share of the later rows above the best earlier level from which the run counts as harmed. least_share: least
+    learning rate at the onset over the peak.
+    """
+    seen = run.peak_instability
+    if seen is not None and seen.lr_share >= least_share:
+        harmed = seen.ends_nonfinite or not seen.recovered
+        if harmed or seen.worse_share >= lasting:
+            return [_unstable(run, seen, Severity.CRITICAL if harmed else Severity.WARNING, lasting)]
+    stalled = run.peak_stall
+    if stalled is not None:
+        return [_stalled(run, stalled)]
+    if seen is not None and seen.lr_share >= least_share:
+        return [_unstable(run, seen, Severity.INFO, lasting)]
+    return []
+
+
+def _unstable(run: RunView, seen: Instability, severity: Severity, lasting: float) -> Finding:
+    what = {"loss": "The loss rises", "gradient": "Gradient norms leave their range"}[seen.kind]
+    if seen.ends_nonfinite:
+        end = f"the run ends non-finite from step {seen.last_step} on"
+    elif not seen.recovered:
+        end = f"the loss does not come back ({seen.worse_share:.0%} of the later rows are above its best before)"
+    else:
+        end = f"the loss comes back later ({seen.worse_share:.0%} of the later rows are above its best before)"
+    evidence = [
+        Measure("kind", seen.kind),
+        Measure("lr_share_of_peak", seen.lr_share),
+        Measure("worse_share", seen.worse_share, limit=lasting),
+        Measure("excess", seen.excess, "nat", limit=seen.margin),
+        Measure("wild_rows", seen.wild_rows),
+        Measure("ends_nonfinite", seen.ends_nonfinite),
+        Measure("recovered", seen.recovered),
+    ]
+    if seen.grad_ratio is not None:
+        evidence.append(Measure("grad_ratio", seen.grad_ratio, limit=WILD))
+    return Finding(
+        CODE, NAME, severity,
+        f"{what} at step {seen.step} with the learning rate at {seen.lr_share:.0%} of its peak, and {end}",
+        run.where(step=seen.step, last_step=seen.last_step), tuple(evidence),
+    )  # fmt: skip
+
+
+def _stalled(run: RunView, seen: Stalled) -> Finding:
+    step = seen.violent_step if seen.violent_step is not None else seen.step
+    after = f" after a violent step at {seen.violent_step}" if seen.violent else ""
+    evidence = [
+        Measure("kind", "stalled"),
+        Measure("lr_share_of_peak", seen.lr_share),
+        Measure("loss_gain", seen.gain_after, "nat", limit=0.05 * seen.gain),
+        Measure("total_gain", seen.gain, "nat"),
+        Measure("violent", seen.violent),
+    ]
+    if seen.grad_ratio is not None:
+        evidence.append(Measure("grad_ratio", seen.grad_ratio, limit=WILD))
+    return Finding(
+        CODE, NAME, Severity.WARNING if seen.violent else Severity.INFO,
+        f"The loss stops falling at {seen.lr_share:.0%} of the peak learning rate{after} and gains {max(0.0, seen.gain_after):.3f} of {seen.gain:.3f} nat after the warm-up",
+        run.where(step=step, last_step=seen.last_step), tuple(evidence),
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""Stability around the peak learning rate: what loss and gradient norm do when the rate is at its largest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+
+from gdiag.measures.curves import Curve, Floats
+from gdiag.measures.schedule import Schedule
+
+Kind = Literal["loss", "gradient"]
+
+WILD = 100.0
+"""Gradient norms beyond this multiple of the median come from a run that is out of control: healthy runs stay below 10."""
+SMOOTH = 5
+"""Rows over which the loss is smoothed (median) before its rise counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instability:
+    """Loss or gradients out of control while the rate reaches its peak."""
+
+    kind: Kind
+    step: int
+    """First step concerned."""
+    last_step: int
+    lr_share: float
+    """Learning rate at the onset over the peak."""
+    excess: float
+    """Largest smoothed loss after the onset over the best before [nat]."""
+    worse_share: float
+    """Share of the later rows whose smoothed loss is above the best before it by more than the margin."""
+    margin: float
+    grad_ratio: float | None
+    """Largest gradient norm over its median."""
+    wild_rows: int
+    """Rows with a gradient norm above 100 times its median, up to the end of the window."""
+    ends_nonfinite: bool
+    recovered: bool
+
+
+def window_end(schedule: Schedule) -> float:
+    """Last step that counts as around the peak: as long again as the warm-up, at least a twentieth of the run."""
+    span = schedule.last_step - schedule.first_step
+    reached = schedule.warmup_end if schedule.warmup_end is not None else schedule.first_step
+    after = max(float(schedule.warmup_steps), 0.05 * span, 50 * schedule.interval if not schedule.warmup_steps else 0.0)
+    return reached + after
+
+
+def instability(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve) -> Instability | None:
+    """The first loss rise or run of wild gradients around the peak, None when the run passes it quietly."""
+    if len(loss) < 12:
+        return None
+    until = window_end(schedule)
+    smooth = _smooth(loss.value)
+    noise = _noise(loss.value)
+    best = np.minimum.accumulate(smooth)
+    margin = np.maximum(max(8 * noise / sqrt(SMOOTH), 0.1), 0.15 * np.abs(best))
+    worse = smooth > best + margin
+    rise = _first_run(worse & (loss.step <= until), SMOOTH)
+    wild, ratio = _wild(grad, until)
+    dead = _dead_from(loss)
+    rows = [float(loss.step[rise])] if rise is not None else []
+    if len(wild) >= 3:
+        rows.append(float(wild[0]))
+    if not rows:
+        return None
+    onset = int(min(rows))
+    i = int(np.searchsorted(loss.step, onset))
+    after = slice(i, None)
+    lasting = float(worse[after].mean()) if i < len(worse) else 1.0
+    level = float(best[max(0, i - 1)])
+    excess = float(smooth[after].max()) - level if i < len(smooth) else 0.0
+    tail = smooth[-max(SMOOTH, len(smooth) // 20) :]
+    recovered = dead is None and float(np.median(tail)) <= level + float(margin[max(0, i - 1)])
+    kind: Kind = "loss" if rise is not None and (len(wild) < 3 or loss.step[rise] <= wild[0]) else "gradient"
+    return Instability(
+        kind, onset, int(loss.step[-1]) if dead is None else int(dead), (lr.at(onset) or 0.0) / schedule.peak, excess,
+        lasting, float(margin[max(0, i - 1)]), ratio, len(wild), dead is not None, recovered,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """A loss that stopped falling before the rate reached its peak and never fell again."""
+
+    step: int
+    """First row of the best level reached before the peak."""
+    last_step: int
+    lr_share: float
+    gain_after: float
+    """Fall of the loss after the peak [nat]."""
+    gain: float
+    """Fall over the run [nat]."""
+    violent: bool
+    """A gradient or loss row around the peak that healthy runs do not have."""
+    violent_step: int | None
+    grad_ratio: float | None
+
+
+def stalled(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve) -> Stalled | None:
+    """Whether all learning happened in the warm-up; None without one, or with too little of a run after it."""
+    if schedule.warmup_end is None or len(loss.nonfinite):
+        return None
+    peak = int(np.searchsorted(loss.step, schedule.warmup_end))
+    after = loss.value[peak:]
+    if peak < 10 or len(after) < 5 * peak:
+        return None
+    start = float(np.median(loss.value[:3]))
+    third = max(3, peak // 3)
+    at_peak = float(np.median(loss.value[peak - third // 2 : peak + third]))
+    parts = np.array_split(after[third:], 8)
+    gain_after = at_peak - min(float(np.median(p)) for p in parts)
+    gain = start - float(np.median(parts[-1]))
+    if gain < 0.2 * abs(start) or gain_after > 0.05 * gain:
+        return None
+    level = at_peak + max(0.03 * gain, 2 * _noise(loss.value) / sqrt(SMOOTH))
+    first = int(np.argmax(_smooth(loss.value) <= level))
+    until = window_end(schedule)
+    near = (loss.step <= until) & (loss.step > loss.step[first])
+    jumps = near & (loss.value > at_peak + 0.5 * gain)
+    wild, ratio = _wild(grad, until)
+    steps = [float(s) for s in (*loss.step[jumps][:1], *wild[:1])]
+    return Stalled(
+        int(loss.step[first]), int(loss.step[-1]), (lr.at(int(loss.step[first])) or 0.0) / schedule.peak, gain_after, gain,
+        bool(steps), int(min(steps)) if steps else None, ratio,
+    )  # fmt: skip
+
+
+def _smooth(y: Floats) -> Floats:
+    padded = np.concatenate((np.repeat(y[:1], SMOOTH // 2), y, np.repeat(y[-1:], SMOOTH // 2)))
+    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, SMOOTH), axis=1), dtype=np.float64)
+
+
+def _noise(y: Floats) -> float:
+    """Row noise from first differences, from the quietest eighth: a run out of control is loud everywhere else."""
+    parts = [p for p in np.array_split(np.abs(np.diff(y)), 8) if len(p)]
+    return 1.25 * 1.4826 * min(float(np.median(p)) for p in parts) / sqrt(2)
+
+
+def _first_run(mask: np.ndarray[tuple[int], np.dtype[np.bool_]], rows: int) -> int | None:
+    """Index of the first stretch of `rows` true values."""
+    if len(mask) < rows:
+        return None
+    full = np.lib.stride_tricks.sliding_window_view(mask, rows).all(axis=1)
+    return int(np.argmax(full)) if full.any() else None
+
+
+def _wild(grad: Curve, until: float) -> tuple[Floats, float | None]:
+    """Steps up to `until` with a wild gradient norm, and the largest over the median."""
+    if len(grad) < 12:
+        return np.empty(0), None
+    usual = float(np.median(grad.value))
+    # Half the rows may be wild: the lower quartile stands for what the run was like before.
+    usual = min(usual, 10 * float(np.quantile(grad.value, 0.25)))
+    if usual <= 0:
+        return np.empty(0), None
+    wild = grad.step[(grad.value > WILD * usual) & (grad.step <= until)]
+    return wild.astype(np.float64), float(grad.value.max()) / usual
+
+
+def _dead_from(loss: Curve) -> int | None:
+    """First step of the non-finite rows in which the run ends, None when it ends finite."""
+    bad = loss.nonfinite.step
+    if not len(bad) or (len(loss) and bad[-1] < loss.step[-1]):
+        return None
+    tail = bad[bad > loss.step[-1]] if len(loss) else bad
+    return int(tail[0]) if len(tail) else None

@@ -1,0 +1,44 @@
+"""GD305: the run starts at its full learning rate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.analyzers.missing_warmup import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_runs import cosine, learning, view
+
+
+def test_is_information_on_a_healthy_run() -> None:
+    (finding,) = analyze(view({"lr": cosine(warmup=0), "loss": learning()}))
+    assert finding.severity is Severity.INFO
+
+
+def test_warns_when_the_first_steps_are_unstable() -> None:
+    loss = learning()[:60]
+    loss[8:] = 20 + np.arange(52)
+    (finding,) = analyze(view({"lr": np.full(60, 0.1), "loss": loss}))
+    assert finding.severity is Severity.WARNING
+    assert (finding.where.step, finding.where.last_step) == (0, 8)
+
+
+def test_warns_when_gradients_are_wild_and_the_run_ends_in_nan() -> None:
+    grad = np.full(80, 1.0)
+    grad[[4, 7, 9, 13]] = 1e6
+    loss = learning(80)
+    loss[50:] = np.nan
+    (finding,) = analyze(view({"lr": np.full(80, 0.1), "loss": loss, "grad_norm": grad}))
+    assert finding.severity is Severity.WARNING
+    assert finding.measure("ends_nonfinite") is True
+
+
+def test_quiet_with_a_warmup_or_in_the_middle_of_a_run() -> None:
+    assert analyze(view({"lr": cosine()})) == []
+    assert analyze(view({"step": np.arange(5000, 6000), "lr": cosine(warmup=0)})) == []
+
+
+def test_threshold_is_the_first_rate() -> None:
+    lr = cosine(warmup=0)
+    lr[0] *= 0.98
+    assert len(analyze(view({"lr": lr}))) == 1
+    assert analyze(view({"lr": lr}), share=0.99) == []

@@ -1,0 +1,74 @@
+"""GD307: the run goes out of control as the learning rate reaches its peak."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.unstable_at_peak_lr import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_runs import Floats, cosine, learning, view
+
+
+def exploding(at: int = 60, back: int | None = None, total: int = 1000) -> Floats:
+    loss = learning(total)
+    rng = np.random.default_rng(1)
+    loss[at:back] = np.minimum(80, 5 + 2 * np.arange(total)[: len(loss[at:back])]) * rng.uniform(
+        0.8, 1.2, len(loss[at:back])
+    )
+    return loss
+
+
+def test_critical_when_the_loss_never_comes_back() -> None:
+    (finding,) = analyze(view({"lr": cosine(warmup=100), "loss": exploding()}))
+    assert finding.severity is Severity.CRITICAL
+    assert finding.where.step is not None
+    assert abs(finding.where.step - 60) <= 4
+    assert finding.number("lr_share_of_peak") == pytest.approx(0.6, abs=0.05)
+
+
+def test_warning_when_it_comes_back_late() -> None:
+    (finding,) = analyze(view({"lr": cosine(warmup=100), "loss": exploding(back=600)}))
+    assert finding.severity is Severity.WARNING
+
+
+def test_critical_when_wild_gradients_end_in_nan() -> None:
+    loss, grad = learning(150), np.ones(150)
+    loss[110:] = np.nan
+    grad[[70, 75, 80, 90, 101]] = 1e9
+    lr = np.minimum(1, np.arange(1, 151) / 80)
+    (finding,) = analyze(view({"lr": lr, "loss": loss, "grad_norm": grad}))
+    assert finding.severity is Severity.CRITICAL
+    assert (finding.where.step, finding.measure("kind")) == (70, "gradient")
+
+
+def test_warning_when_learning_ends_with_a_violent_step_in_the_warmup() -> None:
+    loss = 3.2 + 2.4 * np.exp(-np.arange(1000) / 12) + 0.1 * np.random.default_rng(2).standard_normal(1000)
+    grad = np.full(1000, 0.3)
+    calm = view({"lr": cosine(warmup=100), "loss": loss, "grad_norm": grad.copy()})
+    assert [f.severity for f in analyze(calm)] == [Severity.INFO]
+    grad[80] = 300.0
+    (finding,) = analyze(view({"lr": cosine(warmup=100), "loss": loss, "grad_norm": grad}))
+    assert finding.severity is Severity.WARNING
+    assert finding.where.step == 80
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.3])
+@pytest.mark.parametrize("seed", range(4))
+def test_quiet_on_healthy_runs(seed: int, noise: float) -> None:
+    grad = np.random.default_rng(seed).lognormal(0, 0.3, 1000)
+    for lr in (cosine(), cosine(warmup=0), np.full(1000, 1e-3)):
+        found = analyze(view({"lr": lr, "loss": learning(seed=seed, noise=noise), "grad_norm": grad}))
+        assert all(f.severity is Severity.INFO for f in found)
+
+
+def test_quiet_on_nan_without_a_run_up_and_on_late_trouble() -> None:
+    loss = learning()
+    loss[90:] = np.nan
+    assert analyze(view({"lr": cosine(), "loss": loss})) == []
+    assert analyze(view({"lr": cosine(), "loss": exploding(at=500)})) == []
+
+
+def test_threshold_is_the_lasting_share() -> None:
+    run = view({"lr": cosine(warmup=100), "loss": exploding(back=600)})
+    assert [f.severity for f in analyze(run, lasting=0.9)] == [Severity.INFO]
