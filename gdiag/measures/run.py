@@ -6,7 +6,7 @@ from functools import cached_property
 
 import polars as pl
 
-from gdiag.measures import slowdowns
+from gdiag.measures import slowdowns, stragglers
 from gdiag.measures.attribution import Attribution, attribute
 from gdiag.measures.changes import Learning, learning
 from gdiag.measures.curves import Curve, Path
@@ -21,6 +21,7 @@ from gdiag.measures.scheduler_state import Mismatch, mismatches
 from gdiag.measures.segments import interval
 from gdiag.measures.slowdowns import StepTimeView
 from gdiag.measures.step_time import step_times
+from gdiag.measures.stragglers import RankTimes, Straggler
 from gdiag.measures.telemetry import Place, Telemetry, place, step_stamps, telemetry
 from gdiag.measures.trajectory import Trajectory, trajectory
 from gdiag.model import Location, Run
@@ -63,6 +64,16 @@ class RunView:
         """Step time along the trajectory: changes of level, rhythms, slow steps; None when nothing says it."""
         times = step_times(self.paths[0].frame, [restart.step for restart in self.trajectory.restarts])
         return None if times is None else slowdowns.view(times)
+
+    @cached_property
+    def rank_times(self) -> RankTimes | None:
+        """The time that tells ranks apart, per step and rank; None without rank rows."""
+        return stragglers.rank_times(self.steps)
+
+    @cached_property
+    def stragglers(self) -> list[Straggler]:
+        """Ranks slower than the others over a stretch of the run."""
+        return [] if self.rank_times is None else stragglers.find(self.rank_times)
 
     @cached_property
     def telemetry(self) -> Telemetry | None:

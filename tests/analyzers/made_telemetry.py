@@ -30,7 +30,7 @@ def timed(step_time: Floats, **columns: Floats) -> dict[str, made_runs.Values]:
 
 
 def card(
-    gpu: int, seconds: float = 4000.0, every: float = 5.0, *, host: str | None = "node-1", start: float = START, **columns: float | Floats
+    gpu: int, seconds: float = 4000.0, every: float = 5.0, *, host: str | None = "node-1", start: float = START, more: Mapping[str, float | Floats] | None = None, **columns: float | Floats
 ) -> pl.DataFrame:  # fmt: skip
     """Samples of one healthy, fully loaded H100; `columns` are constants or one value per sample."""
     time = np.arange(start, start + seconds, every) + 0.001 * gpu
@@ -39,6 +39,7 @@ def card(
         "utilization": 98.0, "reasons": 0.0, "ecc_uncorrected": 0.0,
     }  # fmt: skip
     values.update(columns)
+    values.update(more or {})
     frame = pl.DataFrame(
         {"time": time} | {k: np.broadcast_to(np.asarray(v, dtype=float), time.shape) for k, v in values.items()}
     )

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.analyzers import power_limit
+from gdiag.model import Severity
+from tests.analyzers.made_telemetry import card, noisy, timed, watched
+
+
+def test_a_lowered_limit_is_found() -> None:
+    cards = [
+        card(g, reasons=4.0, power=398.0, power_limit=400.0, power_default_limit=700.0, clock_sm=1400.0)
+        for g in range(2)
+    ]
+    (finding,) = power_limit.analyze(watched(timed(noisy()), cards))
+    assert finding.severity is Severity.WARNING
+    assert finding.measure("limit_lowered") is True
+    assert "limit of 400 W where the board's own is 700 W" in finding.message
+
+
+def test_the_models_own_limit_stands_in_for_one_that_is_not_logged() -> None:
+    (finding,) = power_limit.analyze(
+        watched(timed(noisy()), [card(0, reasons=4.0, power=498.0, power_limit=500.0, clock_sm=1600.0)])
+    )
+    assert finding.where.gpu == 0
+
+
+def test_capped_far_below_the_limit_shown_is_found() -> None:
+    (finding,) = power_limit.analyze(watched(timed(noisy()), [card(0, reasons=4.0, power=489.0, clock_sm=1680.0)]))
+    assert finding.measure("limit_lowered") is False
+
+
+def test_a_cap_at_full_power_is_how_gpus_work() -> None:
+    assert power_limit.analyze(watched(timed(noisy()), [card(0, reasons=4.0, power=697.0, clock_sm=1755.0)])) == []
+
+
+def test_a_cap_bit_on_an_idle_gpu_is_nothing() -> None:
+    assert (
+        power_limit.analyze(
+            watched(timed(noisy()), [card(0, reasons=4.0, power=90.0, utilization=0.0, clock_sm=345.0)])
+        )
+        == []
+    )
+
+
+def test_the_share_is_a_threshold() -> None:
+    some = np.where(np.arange(800) < 240, 4.0, 0.0)
+    run = watched(timed(noisy()), [card(0, reasons=some, power=398.0, power_limit=400.0, clock_sm=1400.0)])
+    assert len(power_limit.analyze(run)) == 1
+    assert power_limit.analyze(run, share=0.5) == []

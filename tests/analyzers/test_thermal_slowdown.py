@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from gdiag.analyzers import hot_gpu, thermal_slowdown
+from gdiag.model import Severity
+from tests.analyzers.made_telemetry import START, Floats, card, noisy, timed, watched
+
+SAMPLES = 800
+
+
+def heating(at: int = 400, clock: float = 1700.0) -> dict[str, float | Floats]:
+    """Columns of a GPU that throttles from sample `at` on."""
+    hot = np.arange(SAMPLES) >= at
+    return {
+        "temperature": np.where(hot, 88.0, 64.0), "clock_sm": np.where(hot, clock, 1980.0), "reasons": np.where(hot, 32.0, 0.0),
+    }  # fmt: skip
+
+
+def test_the_throttled_gpu_is_named_with_step_and_effect() -> None:
+    run = watched(
+        timed(np.where(np.arange(2000) >= 1000, 1.1, 1.0) * noisy()), [card(0), card(1), card(2, more=heating())]
+    )
+    (finding,) = thermal_slowdown.analyze(run)
+    assert finding.severity is Severity.WARNING
+    assert (finding.where.host, finding.where.gpu) == ("node-1", 2)
+    assert finding.where.step is not None
+    assert abs(finding.where.step - 1000) <= 3
+    assert finding.where.time == pytest.approx(START + 2000, abs=6)
+    assert finding.number("step_time_effect") == pytest.approx(10, abs=1)
+    assert finding.number("clock_loss") == pytest.approx(14.1, abs=0.2)
+    assert finding.measure("scope") == "one GPU"
+
+
+def test_all_gpus_are_one_finding() -> None:
+    (finding,) = thermal_slowdown.analyze(watched(timed(noisy()), [card(g, more=heating()) for g in range(4)]))
+    assert finding.where.gpu is None
+    assert finding.where.host == "node-1"
+    assert finding.measure("scope") == "all GPUs"
+
+
+def test_hot_with_full_clocks_is_a_note_of_its_own() -> None:
+    run = watched(timed(noisy()), [card(g, temperature=83.0) for g in range(4)])
+    assert thermal_slowdown.analyze(run) == []
+    (note,) = hot_gpu.analyze(run)
+    assert note.severity is Severity.INFO
+    assert "without thermal throttling" in note.message
+
+
+def test_cool_gpus_are_no_note_but_an_outlier_among_them_is() -> None:
+    assert hot_gpu.analyze(watched(timed(noisy()), [card(g) for g in range(4)])) == []
+    (note,) = hot_gpu.analyze(watched(timed(noisy()), [*(card(g) for g in range(4)), card(4, temperature=76.0)]))
+    assert note.where.gpu == 4
+    assert note.number("above_peers") == pytest.approx(14, abs=0.5)
+
+
+def test_without_reasons_clock_and_heat_together_tell_it() -> None:
+    cards = [c.drop("reasons") for c in (card(0), card(1, more=heating()))]
+    (finding,) = thermal_slowdown.analyze(watched(timed(noisy()), cards))
+    assert finding.measure("told_by") == "clocks and temperature"
+
+
+def test_idle_gaps_are_no_throttling() -> None:
+    idle = (np.arange(SAMPLES) > 300) & (np.arange(SAMPLES) < 500)
+    gap = card(
+        0, clock_sm=np.where(idle, 345.0, 1980.0), utilization=np.where(idle, 2.0, 98.0), reasons=np.where(idle, 1.0, 0.0),
+        power=np.where(idle, 110.0, 640.0),
+    )  # fmt: skip
+    assert thermal_slowdown.analyze(watched(timed(noisy()), [gap])) == []
+
+
+def test_the_share_is_a_threshold() -> None:
+    run = watched(timed(noisy()), [card(0), card(1, more=heating(at=780))])
+    assert thermal_slowdown.analyze(run)[0].severity is Severity.WARNING
+    assert thermal_slowdown.analyze(run, share=0.5, seconds=1e6)[0].severity is Severity.INFO
+
+
+def test_a_single_sample_is_nothing() -> None:
+    reasons = np.zeros(SAMPLES)
+    reasons[400] = 32
+    assert thermal_slowdown.analyze(watched(timed(noisy()), [card(0, reasons=reasons)])) == []
+
+
+@pytest.mark.parametrize("hours", [-9, -5, 2, 5.75])
+def test_a_local_clock_is_moved_onto_the_step_log(hours: float) -> None:
+    cards = [
+        c.with_columns(pl.lit(False).alias("zone_known"))
+        for c in (card(0, start=START + 3600 * hours), card(1, start=START + 3600 * hours, more=heating()))
+    ]
+    (finding,) = thermal_slowdown.analyze(watched(timed(noisy()), cards))
+    assert finding.where.step is not None
+    assert abs(finding.where.step - 1000) <= 3
+    assert finding.where.time == pytest.approx(START + 2000, abs=6)
+    assert f"{-hours:+g} h" in str(finding.measure("clock_offset"))
