@@ -128,7 +128,7 @@ def _event(path: Path, value: Floats, found: Scan, episode: Episode, start: floa
         rise = after - episode.level
         left = rows - episode.onset
         big = rise > max(0.25 * gain, 10 * sigma)
-        unfinished = left < 20 and not (big and left >= 10)
+        unfinished = (left < 20 and not (big and left >= 10)) or _coming_down(value, episode, after)
         if not unfinished and rise > 2 * sigma:
             kind = "divergence" if big else "step_up"
         elif not unfinished and rows - episode.last < 10:
@@ -138,6 +138,16 @@ def _event(path: Path, value: Floats, found: Scan, episode: Episode, start: floa
         episode.recovery, episode.half_life, after - episode.level if kind != "spike" else episode.after_effect, gain,
         unfinished=unfinished,
     )  # fmt: skip
+
+
+def _coming_down(value: Floats, episode: Episode, after: float) -> bool:
+    """Whether the log ends while most of the excess is gone and the rest still falls."""
+    rest = value[episode.peak :]
+    third = len(rest) // 3
+    if third < 4 or len(rest) > 500 or after - episode.level > 0.35 * episode.excess:
+        return False
+    sigma = episode.excess / episode.z
+    return float(np.median(rest[third : 2 * third]) - np.median(rest[-third:])) > 0.5 * sigma
 
 
 def _lone_rows(path: Path, found: Scan, start: float) -> list[int]:

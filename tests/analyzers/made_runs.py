@@ -21,8 +21,9 @@ def view(columns: Mapping[str, Values], *, events: pl.DataFrame | None = None, *
     """A run of one file whose `steps` hold `columns`; `step` counts from 0 when absent."""
     rows = len(next(iter(columns.values())))
     steps = pl.DataFrame({"step": np.arange(rows)} | {k: _plain(v) for k, v in columns.items()}, strict=False)
+    rank = pl.col("rank") if "rank" in columns else pl.lit(None)
     steps = steps.with_columns(
-        pl.lit("run").alias("run"), pl.lit(None, pl.Int32).alias("rank"), pl.lit(0).cast(pl.Int32).alias("source"),
+        pl.lit("run").alias("run"), rank.cast(pl.Int32).alias("rank"), pl.lit(0).cast(pl.Int32).alias("source"),
         pl.int_range(1, rows + 1, dtype=pl.Int64).alias("line"),
     ).with_columns(pl.col(c).cast(TABLES["steps"][c]) for c in ["step", *(k for k in columns if k != "step")])  # fmt: skip
     run = Run("run", sources=(0,), config=dict(config))

@@ -1,0 +1,56 @@
+"""The run ended abnormally.
+
+What it checks: what the log says about the end: an exit with an error, out of memory, a lost GPU, a timeout of a
+collective.
+
+Why it matters: steps since the last checkpoint are lost, and the same cause ends the next attempt.
+
+What to do: read the first error of the first rank that failed, not the last line; out of memory: lower the micro-batch or
+turn on activation checkpointing; a timeout: find the rank that did not arrive (GD009).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD008"
+NAME = "abnormal-exit"
+NEEDS: tuple[str, ...] = ("events.kind",)
+FATAL = {"oom": "out of memory", "gpu_lost": "a lost GPU", "nccl_timeout": "a timeout of a collective"}
+
+
+def analyze(run: RunView, *, most_text: int = 200) -> list[Finding]:
+    """At most one finding; `most_text` is how many characters of the log's own words are quoted."""
+    ends = run.events.filter(pl.col("kind").is_in([*FATAL, "exit"]))
+    fatal = ends.filter(pl.col("kind").is_in(list(FATAL)))
+    if run.run.exit != "abnormal" and not (fatal.height and run.run.exit == "unknown" and _last(run, fatal)):
+        return []
+    shown = fatal if fatal.height else ends
+    row = shown.row(0, named=True) if shown.height else {}
+    kind = str(row.get("kind") or "exit")
+    why = f" with {FATAL[kind]}" if kind in FATAL else ""
+    steps = run.paths[0].frame["step"]
+    step = row.get("step") if row.get("step") is not None else (int(steps[-1]) if len(steps) else None)
+    at = f" at step {step}" if step is not None else ""
+    measures = [Measure("kind", kind)]
+    if row.get("text"):
+        measures.append(Measure("text", str(row["text"])[:most_text]))
+    where = run.where(row, step=step, last_step=step, rank=row.get("rank"), host=row.get("host"), gpu=row.get("gpu"))
+    said = f"Run ends abnormally{why}{at}"
+    return [Finding(CODE, NAME, Severity.WARNING, said, where, tuple(measures))]
+
+
+def _last(run: RunView, fatal: pl.DataFrame) -> bool:
+    """Whether no step follows the fatal event."""
+    row = fatal.row(fatal.height - 1, named=True)
+    steps = run.paths[0].frame
+    if row["time"] is not None and "time" in steps.columns and steps["time"].count():
+        return float(row["time"]) >= float(steps["time"].max())  # type: ignore[arg-type]
+    if row["step"] is not None and steps.height:
+        return int(row["step"]) >= int(steps["step"][-1])
+    same = steps.filter(pl.col("source") == row["source"])
+    lines = same["line"].drop_nulls()
+    return not len(lines) or int(row["line"] or 0) >= int(lines.to_numpy().max())

@@ -1,0 +1,71 @@
+"""The run stands still.
+
+What it checks: a stretch without any row that lasts fifty times the usual time between rows and ten minutes at least, and
+that does not return like a checkpoint or a validation; a timeout of a collective that the log reports.
+
+Why it matters: every GPU waits and is paid for.
+
+What to do: find the rank that did not arrive: stack dumps (py-spy, the NCCL flight recorder) of all ranks, the storage and
+the data loader; set a shorter timeout for collectives.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD009"
+NAME = "hang"
+NEEDS: tuple[str, ...] = ("steps.time|events.kind",)
+
+
+def analyze(run: RunView, *, factor: float = 50.0, seconds: float = 600.0, recurring: int = 3) -> list[Finding]:
+    """One finding for each stand-still.
+
+    factor: least pause in usual times between rows. seconds: least pause. recurring: so many pauses are a habit, not hangs.
+    """
+    timeouts = run.events.filter(pl.col("kind") == "nccl_timeout") if run.events.height else run.events
+    findings = _pauses(run, timeouts, factor, seconds, recurring)
+    if timeouts.height and not findings:
+        row = timeouts.row(0, named=True)
+        steps = run.paths[0].frame["step"]
+        step = row["step"] if row["step"] is not None else (int(steps[-1]) if len(steps) else None)
+        said = f"A collective times out{f' at step {step}' if step is not None else ''}"
+        where = run.where(row, step=step, rank=row["rank"], host=row["host"], gpu=row["gpu"])
+        measures = (Measure("timeouts", timeouts.height), Measure("text", str(row["text"] or "")[:200]))
+        findings = [Finding(CODE, NAME, Severity.WARNING, said, where, measures)]
+    return findings
+
+
+def _pauses(
+    run: RunView, timeouts: pl.DataFrame, factor: float, seconds: float, recurring: int
+) -> list[Finding]:  # fmt: skip
+    curve = run.series("time")
+    pause = np.diff(curve.value)
+    steps = np.diff(curve.step)
+    if len(pause) < 20:
+        return []
+    usual = float(np.median(pause / np.maximum(steps, 1)))
+    long = np.flatnonzero((pause > factor * usual * np.maximum(steps, 1)) & (pause > seconds))
+    restarts = {restart.step for restart in run.trajectory.restarts}
+    long = np.array([i for i in long if int(curve.step[i + 1]) not in restarts], dtype=np.int64)
+    if not len(long) or len(long) >= recurring:
+        return []
+    findings: list[Finding] = []
+    for i in long.tolist():
+        first, last = int(curve.step[i]), int(curve.step[i + 1])
+        begin, end = float(curve.value[i]), float(curve.value[i + 1])
+        reported = timeouts.filter(pl.col("time").is_between(begin, end)).height if timeouts.height else 0
+        said = f"No row for {pause[i] / 60:.0f} min after step {first} (usually {usual:.2g} s per step)"
+        evidence = (
+            Measure("pause", float(pause[i]), "s", max(seconds, factor * usual)),
+            Measure("usual", usual, "s"),
+            Measure("timeouts", reported),
+        )
+        where = run.where(curve.finite.row(i), last_step=last, time=begin, last_time=end)
+        severity = Severity.WARNING if reported else Severity.INFO
+        findings.append(Finding(CODE, NAME, severity, said, where, evidence))
+    return findings

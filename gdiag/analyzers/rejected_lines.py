@@ -1,0 +1,53 @@
+"""Lines of the log hold no readable row.
+
+What it checks: lines that are no record of the file's format, or cells that are no number, as counted by the reader; a last
+line cut off in the middle is one.
+
+Why it matters: a few bad lines are the marks of a crash or of two processes writing at once; many mean that the log was
+not understood and that findings rest on part of it.
+
+What to do: look at the lines named (`gdiag doctor` shows them), map columns with --map where a name was not understood,
+and write each record with one flushed call.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import polars as pl
+
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Location, Measure, Severity
+
+CODE = "GD001"
+NAME = "rejected-lines"
+NEEDS: tuple[str, ...] = ()
+
+
+def analyze(run: RunView, *, share: float = 0.05, lines: int = 10) -> list[Finding]:
+    """One finding for each file with rejects; a warning from `share` of the lines and `lines` lines on."""
+    rejects = run.records.rejects
+    findings: list[Finding] = []
+    for index in run.run.sources:
+        first_owner = next((r.id for r in run.records.runs if index in r.sources), None)
+        if first_owner != run.run.id or index >= len(run.records.sources):
+            continue
+        source = run.records.sources[index]
+        own = rejects.filter(pl.col("source") == index)
+        count = max(own.height, source.rejected)
+        if not count:
+            continue
+        reasons = Counter(own["reason"].to_list()).most_common(3)
+        part = count / max(1, source.rows + count)
+        line = own["line"][0] if own.height else None
+        why = f", most often: {reasons[0][0]}" if reasons else ""
+        said = f"{count} of {source.rows + count} lines hold no readable row ({part:.2g} of the file){why}"
+        severe = part >= share and count >= lines
+        evidence = (
+            Measure("rejected", count, "", lines),
+            Measure("share", part, "", share),
+            *(Measure("reason", f"{reason} ({times})") for reason, times in reasons),
+        )
+        where = Location(file=source.path, line=line, run=run.run.id)
+        findings.append(Finding(CODE, NAME, Severity.WARNING if severe else Severity.INFO, said, where, evidence))
+    return findings

@@ -1,0 +1,38 @@
+"""GD008: what the log says about the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from gdiag.analyzers.abnormal_exit import analyze
+from gdiag.measures.run import RunView
+from gdiag.model import Exit, Severity
+from gdiag.schema import TABLES
+from tests.analyzers.made_runs import learning, view
+
+
+def ended(kind: str, exit_: Exit, step: int | None = None, text: str = "CUDA out of memory") -> RunView:
+    event = {"run": ["run"], "source": [0], "line": [2000], "kind": [kind], "step": [step], "text": [text]}
+    columns = {**{c: [None] for c in TABLES["events"]}, **event}
+    events = pl.DataFrame(columns, schema_overrides=TABLES["events"])
+    run = view({"loss": learning()}, events=events)
+    return RunView(replace(run.run, exit=exit_), run.records)
+
+
+def test_out_of_memory() -> None:
+    (finding,) = analyze(ended("oom", "abnormal"))
+    assert finding.severity is Severity.WARNING
+    assert finding.message == "Run ends abnormally with out of memory at step 999"
+    assert finding.measure("text") == "CUDA out of memory"
+    assert analyze(ended("oom", "abnormal"), most_text=4)[0].measure("text") == "CUDA"
+
+
+def test_a_fatal_event_after_the_last_row_is_an_end() -> None:
+    assert len(analyze(ended("nccl_timeout", "unknown"))) == 1
+
+
+def test_quiet_on_a_clean_exit_and_on_an_event_before_the_end() -> None:
+    assert analyze(ended("exit", "clean")) == []
+    assert analyze(ended("oom", "unknown", step=500)) == []

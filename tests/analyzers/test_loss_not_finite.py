@@ -1,0 +1,80 @@
+"""GD101: where non-finite values begin, and whether the run goes on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.loss_not_finite import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_runs import Floats, learning, view
+
+
+def gradient(rows: int = 1000, seed: int = 1) -> Floats:
+    return np.exp(np.random.default_rng(seed).normal(0, 0.1, rows))
+
+
+def test_a_dead_run_is_dated_to_the_first_column() -> None:
+    loss, grad = learning(), gradient()
+    grad[700:] = math.nan
+    loss[701:] = math.nan
+    (finding,) = analyze(view({"loss": loss, "grad_norm": grad}))
+    assert finding.severity is Severity.CRITICAL
+    assert (finding.where.step, finding.where.last_step, finding.where.line) == (700, 999, 701)
+    assert finding.measure("gradient_first") is True
+    assert finding.measure("without_run_up") is True
+    assert finding.number("steps_lost") == 300
+
+
+def test_a_run_up_of_the_gradient_is_evidence() -> None:
+    loss, grad = learning(), gradient()
+    grad[690:700] *= 40
+    loss[700:] = math.nan
+    (finding,) = analyze(view({"loss": loss, "grad_norm": grad}))
+    assert finding.number("grad_ratio") == pytest.approx(40, rel=0.4)
+    assert finding.measure("without_run_up") is False
+    assert analyze(view({"loss": loss, "grad_norm": grad}), explosion=100)[0].measure("without_run_up") is True
+
+
+def test_single_values_are_one_warning() -> None:
+    loss = learning()
+    loss[[300, 500, 800]] = math.inf
+    (finding,) = analyze(view({"loss": loss}))
+    assert finding.severity is Severity.WARNING
+    assert finding.measure("isolated") is True
+    assert (finding.where.step, finding.where.last_step) == (300, 800)
+
+
+def test_nan_in_the_last_row_is_dead() -> None:
+    loss = learning()
+    loss[-1] = math.nan
+    assert analyze(view({"loss": loss}))[0].severity is Severity.CRITICAL
+
+
+@pytest.mark.parametrize("said_by", ["skipped", "loss_scale"])
+def test_quiet_on_fp16_back_off(said_by: str) -> None:
+    grad = gradient()
+    grad[[400, 401, 402]] = math.inf
+    column = np.zeros(1000) if said_by == "skipped" else np.full(1000, 65536.0)
+    if said_by == "skipped":
+        column[400:403] = 1
+    else:
+        column[401:] /= 2
+    assert analyze(view({"loss": learning(), "grad_norm": grad, said_by: column})) == []
+
+
+def test_quiet_where_nan_stands_for_not_logged() -> None:
+    loss = learning()
+    loss[np.arange(1000) % 10 != 0] = math.nan
+    assert analyze(view({"loss": loss})) == []
+
+
+def test_a_single_rank_is_named() -> None:
+    step = np.repeat(np.arange(400), 4)
+    rank = np.tile(np.arange(4), 400)
+    loss = np.repeat(learning(400), 4)
+    loss[(step >= 250) & (rank == 2)] = math.nan
+    (finding,) = analyze(view({"step": step, "rank": rank, "loss": loss}))
+    assert (finding.where.step, finding.where.rank) == (250, 2)

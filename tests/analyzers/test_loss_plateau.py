@@ -1,0 +1,47 @@
+"""GD108: a loss that stands still too early."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.loss_plateau import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_runs import Floats, cosine, learning, view
+
+
+def stopped(at: int, rows: int = 2000) -> Floats:
+    clean = learning(rows, noise=0)
+    clean[at:] = clean[at]
+    return clean + np.random.default_rng(3).normal(0, 0.05, rows)
+
+
+def test_fires_where_the_learning_rate_is_spent() -> None:
+    lr = cosine(2000)
+    lr[600:] = 1e-8
+    (finding,) = analyze(view({"loss": stopped(600), "lr": lr}))
+    assert finding.severity is Severity.WARNING
+    assert finding.where.step == pytest.approx(600, abs=200)
+    assert finding.number("lr_share_of_peak") < 0.01  # type: ignore[operator]
+
+
+def test_fires_where_a_new_model_is_stuck() -> None:
+    loss = np.maximum(6.9, learning(2000, noise=0, start=10.8)) + np.random.default_rng(3).normal(0, 0.05, 2000)
+    (finding,) = analyze(view({"loss": loss, "lr": np.full(2000, 1e-3)}))
+    assert finding.severity is Severity.WARNING
+
+
+def test_quiet_on_healthy_runs() -> None:
+    assert analyze(view({"loss": learning(2000), "lr": cosine(2000)})) == []
+    assert analyze(view({"loss": learning(2000)})) == []
+
+
+def test_quiet_on_a_converged_model() -> None:
+    loss = 2.3 * np.exp(-np.arange(2000) / 60.0) + 0.05 + np.random.default_rng(1).normal(0, 0.01, 2000)
+    assert analyze(view({"loss": loss, "lr": np.full(2000, 1e-3)})) == []
+
+
+def test_threshold_sets_the_flat_share() -> None:
+    lr = cosine(2000)
+    lr[600:] = 1e-8
+    assert analyze(view({"loss": stopped(600), "lr": lr}), spent_flat=0.9, flat=0.9) == []

@@ -1,0 +1,33 @@
+"""GD105: a level that stays up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.loss_step_up import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_runs import learning, view
+from tests.measures.made import climb, spike
+
+
+def test_fires_at_the_step() -> None:
+    (finding,) = analyze(view({"loss": learning(2000) + climb(2000, 1200, 0.5, 2)}))
+    assert finding.severity is Severity.WARNING
+    assert finding.where.step == pytest.approx(1200, abs=2)
+    assert finding.number("after_effect") == pytest.approx(0.5, abs=0.2)
+    assert finding.measure("recovered") is False
+
+
+def test_works_below_zero() -> None:
+    (finding,) = analyze(view({"loss": learning(2000) - 20 + climb(2000, 1200, 0.5, 2)}))
+    assert finding.evidence[0].unit == ""
+
+
+def test_quiet_on_spikes_and_steps_down() -> None:
+    assert analyze(view({"loss": learning(2000) + spike(2000, 1200, 2.0, 15)})) == []
+    assert analyze(view({"loss": learning(2000) - 0.5 * (np.arange(2000) > 1000)})) == []
+
+
+def test_threshold_sets_the_least_excess() -> None:
+    assert analyze(view({"loss": learning(2000) + climb(2000, 1200, 0.5, 2)}), z=50) == []

@@ -1,0 +1,33 @@
+"""GD107: a loss that stays where it began."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.analyzers.no_learning import analyze
+from gdiag.model import Severity
+from tests.analyzers.made_runs import Floats, learning, view
+
+
+def flat(level: float, rows: int = 1000) -> Floats:
+    return level * (1 - 0.02 * np.arange(rows) / rows) + np.random.default_rng(0).normal(0, 0.05, rows)
+
+
+def test_fires_for_a_model_from_scratch() -> None:
+    (finding,) = analyze(view({"loss": flat(10.8)}))
+    assert finding.severity is Severity.WARNING
+    assert (finding.where.step, finding.where.last_step) == (0, 999)
+
+
+def test_a_tuned_model_may_stay() -> None:
+    (finding,) = analyze(view({"loss": flat(1.4)}))
+    assert finding.severity is Severity.INFO
+
+
+def test_quiet_on_runs_that_learn_and_on_short_ones() -> None:
+    assert analyze(view({"loss": learning()})) == []
+    assert analyze(view({"loss": flat(10.8, 200)})) == []
+
+
+def test_threshold_sets_the_share() -> None:
+    assert analyze(view({"loss": flat(10.8)}), share=0.99) == []
