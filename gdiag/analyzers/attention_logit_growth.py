@@ -1,4 +1,6 @@
-"""What it checks: the largest attention logit of each layer, where logged: above `level`, `factor` times its earlier
+"""Finds attention logits that grow until the softmax saturates.
+
+What it checks: the largest attention logit of each layer, where logged: above `level`, `factor` times its earlier
 level and there to the end. Where it is not logged, its trace in the gradients: when the softmax saturates no gradient
 passes to queries and keys, so the gradient of the query-key-value projection falls against that of the output projection
 of the same block and stays low.

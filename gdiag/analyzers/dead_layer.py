@@ -1,4 +1,6 @@
-"""What it checks: layers, or whole blocks, whose gradient stays below `share` of the strong layers' from some step to the
+"""Finds layers that get no gradient any more.
+
+What it checks: layers, or whole blocks, whose gradient stays below `share` of the strong layers' from some step to the
 end; beside it whether their parameter norm stands still, and whether the config says that something is frozen.
 
 Why it matters: a dead layer costs memory and time and adds nothing; dead from the first step it is mostly not in the

@@ -1,4 +1,6 @@
-"""What it checks: whether the gradient norm (before clipping, without the loss scale) rises to `ratio` times its own
+"""Finds gradients that grow out of their own level and stay there.
+
+What it checks: whether the gradient norm (before clipping, without the loss scale) rises to `ratio` times its own
 level and stays there for `rows` logged rows or to the end of the log. The level is the median of the rows before the
 onset and is frozen there; a rise too slow to stand out row by row is found against the lowest level the run had.
 

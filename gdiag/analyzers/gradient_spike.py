@@ -1,4 +1,6 @@
-"""What it checks: gradient norms (before clipping, without the loss scale) that jump to `ratio` times their level for
+"""Finds single gradients far above their level.
+
+What it checks: gradient norms (before clipping, without the loss scale) that jump to `ratio` times their level for
 fewer rows than an explosion, and whether the loss moved with them.
 
 Why it matters: one large gradient is common and mostly harmless: in a healthy run 67 of 19,560 steps lay above six

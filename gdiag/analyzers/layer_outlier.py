@@ -1,4 +1,6 @@
-"""What it checks: layers whose gradient norm leaves its own history, with a threshold raised for the number of layers.
+"""Finds the layer that leaves its own history first.
+
+What it checks: layers whose gradient norm leaves its own history, with a threshold raised for the number of layers.
 One layer that moves alone while its peers stay is an alarm; several are put in order of their onset: the earliest names
 the layer, unless more than three share it, and then the event is "simultaneous, not attributable".
 

@@ -1,4 +1,6 @@
-"""What it checks: at the first row with a gradient that is not finite, which layers still are finite. Backward goes from
+"""Finds the layer in which a gradient first stops being finite.
+
+What it checks: at the first row with a gradient that is not finite, which layers still are finite. Backward goes from
 the head to the embedding: what turns non-finite inside a layer reaches every shallower layer and no deeper one, so the
 deepest non-finite layer below finite deeper ones is where it began.
 

@@ -1,4 +1,6 @@
-"""What it checks: the output logits (largest logit or mean log Z, whichever is logged): above `level`, `factor` times
+"""Finds output logits that drift away.
+
+What it checks: the output logits (largest logit or mean log Z, whichever is logged): above `level`, `factor` times
 their earlier level and there to the end, rising steadily.
 
 Why it matters: without z-loss or weight decay on the head the logits may drift, because the softmax does not see a common

@@ -1,4 +1,6 @@
-"""What it checks: parameter norms that still grow at the end of the run: by `factor` over the last fifth, steadily
+"""Finds parameter norms that keep growing.
+
+What it checks: parameter norms that still grow at the end of the run: by `factor` over the last fifth, steadily
 (Mann-Kendall), and `family` times faster than the median layer of their kind; norm layers and embeddings are not judged.
 
 Why it matters: with weight decay a norm settles where decay balances the updates; one that keeps growing makes the

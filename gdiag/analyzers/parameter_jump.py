@@ -1,4 +1,6 @@
-"""What it checks: a parameter norm that moves `factor` times further in one logged row than in any of the rows before,
+"""Finds parameters that move further than an optimizer can move them.
+
+What it checks: a parameter norm that moves `factor` times further in one logged row than in any of the rows before,
 with the learning rate divided out, while the other layers move as usual.
 
 Why it matters: an optimizer moves a tensor by about the learning rate in every element and never far beyond its own

@@ -1,4 +1,6 @@
-"""What it checks: ranks that stand out in what is each rank's own: per-layer norms of one rank against the others' at the
+"""Finds the rank that stands out.
+
+What it checks: ranks that stand out in what is each rank's own: per-layer norms of one rank against the others' at the
 same step; a rank's gradient norm that leaves the others in the very step in which a single layer jumps; a rank whose
 loss or norm alone is not finite; a rank that holds most of the outliers of the run (binomial test); a loss that is high
 on one rank for several rows.

@@ -1,4 +1,6 @@
-"""What it checks: values that data-parallel replicas share (parameter checksums and norms, the reduced gradient norm, the
+"""Finds replicas that no longer hold the same values.
+
+What it checks: values that data-parallel replicas share (parameter checksums and norms, the reduced gradient norm, the
 loss scale, the learning rate) and that no longer agree between ranks. Which columns are shared is learnt: one that has
 agreed so far must go on agreeing; losses and local norms are each rank's own and are not expected to.
 

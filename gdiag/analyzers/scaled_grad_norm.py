@@ -1,4 +1,6 @@
-"""What it checks: whether the logged gradient norm follows the loss scale (slope of their logarithms near 1): then it was
+"""Recognises gradient norms logged with the loss scale in them.
+
+What it checks: whether the logged gradient norm follows the loss scale (slope of their logarithms near 1): then it was
 logged before unscaling, and all checks here use it divided by the scale.
 
 Why it matters: healthy fp16 logs of this kind print norms of 2,500 to 450,000 that are 0.2 to 0.6 in truth; every change

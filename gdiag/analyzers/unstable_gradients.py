@@ -1,4 +1,6 @@
-"""What it checks: how unsteady the gradient norm is from one row to the next, in quarters of the run: rough (a typical
+"""Measures how unsteady the gradient norm becomes.
+
+What it checks: how unsteady the gradient norm is from one row to the next, in quarters of the run: rough (a typical
 change of `rough` in log units or more) late in the run and at least `growth` times rougher than an earlier quarter, or
 rough while the level rose `level`-fold.
 

@@ -1,4 +1,6 @@
-"""What it checks: the size of the update against the weights (update_norm / param_norm, per layer or for the network):
+"""Holds the size of the updates against the weights.
+
+What it checks: the size of the update against the weights (update_norm / param_norm, per layer or for the network):
 its surges to `surge` times their own level, and its level after warmup against 10^-4.5 to 10^-2.
 
 Why it matters: the update, not the gradient, is what changes the model. In Marin 32B the update norm doubled before

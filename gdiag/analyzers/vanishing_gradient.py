@@ -1,4 +1,6 @@
-"""What it checks: whether the gradient shrinks geometrically from the loss towards the input until the first block gets
+"""Finds gradients that fade towards the input, or altogether.
+
+What it checks: whether the gradient shrinks geometrically from the loss towards the input until the first block gets
 less than `share` of what the head gets; and whether the whole gradient fades to a thousandth of what it was while the
 loss stands still.
 

@@ -25,7 +25,7 @@ from gdiag.measures.stragglers import RankTimes, Straggler
 from gdiag.measures.telemetry import Place, Telemetry, place, step_stamps, telemetry
 from gdiag.measures.trajectory import Trajectory, trajectory
 from gdiag.model import Location, Run
-from gdiag.schema import LayerColumn, Quantity, Records
+from gdiag.schema import KEYS, LayerColumn, Quantity, Records
 
 
 class RunView:
@@ -205,7 +205,7 @@ class RunView:
     def has(self, column: str) -> bool:
         """Whether a column such as steps.loss, layers.grad_norm or gpus.clock_sm holds a value in this run."""
         table, _, name = column.partition(".")
-        if table == "layers":
+        if table == "layers" and name not in KEYS:
             names = [c.column for c in self.layer_columns if not name or c.quantity == name]
             return self.layers.height > 0 and any(self.layers[n].count() for n in names if n in self.layers.columns)
         frame: pl.DataFrame = (

@@ -12,7 +12,7 @@ import pytest
 
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer
-from gdiag.schema import TABLES, Quantity
+from gdiag.schema import KEYS, TABLES, Quantity
 from tests.golden.comparing import matches
 
 ROOT = Path(__file__).parent.parent.parent
@@ -63,7 +63,7 @@ def test_its_needs_are_columns_that_exist(analyzer: Analyzer) -> None:
     for need in analyzer.NEEDS:
         for column in need.split("|"):
             table, _, name = column.partition(".")
-            known = get_args(Quantity) if table == "layers" else TABLES[table]
+            known = {*get_args(Quantity), *KEYS} if table == "layers" else {*TABLES[table]}
             assert not name or name in known, column
 
 
