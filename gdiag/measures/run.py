@@ -16,6 +16,7 @@ from gdiag.measures.layers import LayerScan, LayerTable, layer_table, scan_layer
 from gdiag.measures.loss_events import LossView, loss_view
 from gdiag.measures.nonfinite import NonFinite, nonfinite
 from gdiag.measures.peak_stability import Instability, Stalled, instability, stalled
+from gdiag.measures.resume import FreshStart, Resume, boundaries, fresh_start, resumes
 from gdiag.measures.schedule import Schedule, recognise
 from gdiag.measures.scheduler_state import Mismatch, mismatches
 from gdiag.measures.segments import interval
@@ -128,6 +129,20 @@ class RunView:
         if self.schedule is None:
             return None
         return stalled(self.schedule, self.series("lr"), self.series("loss"), self.series("grad_norm"))
+
+    @cached_property
+    def resumes(self) -> list[Resume]:
+        """The loss before and after every place where training was taken up again."""
+        events = self.events
+        if events.height and {"kind", "step"} <= set(events.columns):
+            events = events.filter((pl.col("kind") == "restart") & pl.col("step").is_not_null())
+        steps = events["step"].to_list() if events.height else []
+        return resumes(self.paths, boundaries(self.trajectory.restarts, steps, self.series("elapsed")))
+
+    @cached_property
+    def fresh_start(self) -> FreshStart | None:
+        """A log that begins late in a run with the loss of an untrained model."""
+        return fresh_start(self.series("loss"), self.series("grad_norm"))
 
     def batch_window(self, step: int) -> Window | None:
         """The sample ids consumed at `step`, None when not logged."""

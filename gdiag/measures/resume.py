@@ -1,0 +1,205 @@
+"""Resumes: the loss before and after each place where training was taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+
+from gdiag.measures.baseline import mad_sigma
+from gdiag.measures.curves import Curve, Floats, Path
+from gdiag.measures.trajectory import Restart
+
+Kind = Literal["clean", "transient", "level", "lower", "fresh_model"]
+
+FIRST_ROWS = 5
+WIDTHS = (5, 10, 20, 40)
+"""Rows after the restart whose median is held against the level before; the clearest decides."""
+SIGMAS = 6.0
+REFERENCE_ROWS = 50
+NOISE_ROWS = 200
+EARLY_ROWS = 30
+"""Rows at the start in which a clock set back is no restart."""
+TAIL_ROWS = 400
+"""Rows after a restart within which the loss must come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """One place where training was taken up again."""
+
+    step: int
+    """First logged step after it."""
+    index: int
+    """Its position in the loss curve."""
+    rewound: int
+    """Steps trained twice."""
+    kind: Kind
+    before: float
+    """Loss due there [nat]."""
+    after: float
+    """Loss of the first rows after it, carried to the first [nat]."""
+    late: float
+    """Level once the loss has settled, or of the last rows at hand [nat]."""
+    noise: float
+    """Robust standard deviation of rows before [nat]."""
+    limit: float
+    """Least difference that counts [nat]."""
+    recovery_step: int | None
+    half_life: float | None
+    """Steps in which half of the excess is gone."""
+    grad_ratio: float | None
+    """Median gradient norm of the first rows after over the rows before."""
+
+    @property
+    def jump(self) -> float:
+        """After minus before [nat]."""
+        return self.after - self.before
+
+
+def boundaries(restarts: Sequence[Restart], events: Sequence[int], elapsed: Curve) -> list[tuple[int, int]]:
+    """(first step after, steps rewound) of every restart in the trajectory, restart events and a clock set back.
+
+    events: steps of events of kind restart. Restarts from the very first step are other runs, not resumes.
+    """
+    found = {r.step: r.rewound for r in restarts if not r.from_start}
+    # Clocks are also set back after the first few steps, to leave compilation out.
+    back = np.flatnonzero(np.diff(elapsed.value[EARLY_ROWS:]) < 0) + EARLY_ROWS + 1
+    for step in (*events, *(int(s) for s in elapsed.step[back])):
+        if all(abs(step - known) > 2 for known in found) and step > 0:
+            found[step] = 0
+    return sorted(found.items())
+
+
+def resumes(paths: Sequence[Path], places: Sequence[tuple[int, int]]) -> list[Resume]:
+    """The loss around every place of `places` that has rows enough on both sides."""
+    loss, grad = paths[0].curve("loss"), paths[0].curve("grad_norm")
+    found = []
+    for position, (step, rewound) in enumerate(places):
+        i = int(np.searchsorted(loss.step, step))
+        following = places[position + 1][0] if position + 1 < len(places) else None
+        until = len(loss) if following is None else int(np.searchsorted(loss.step, following))
+        if i < 8 or until - i < 3:
+            continue
+        found.append(_resume(paths, loss, grad, i, min(until, i + TAIL_ROWS), rewound))
+    return found
+
+
+def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int, rewound: int) -> Resume:
+    value = loss.value
+    old = value[max(0, i - NOISE_ROWS) : i]
+    noise = max(mad_sigma(np.diff(old)) / sqrt(2), 1e-6 * abs(float(np.median(old))))
+    before = _due(paths, loss, i)
+    rows = value[i:until]
+    excess = rows - (_onward(loss, i, until) + before)
+    widths = [k for k in WIDTHS if k <= len(rows)] or [len(rows)]
+    spread = SIGMAS * 1.25 * noise * _inflation(old)
+    limits = [max(spread * sqrt(1 / k + 1 / min(i, REFERENCE_ROWS)), 0.05, 0.02 * abs(before)) for k in widths]
+    jumps = [float(np.median(excess[:k])) for k in widths]
+    best = max(range(len(widths)), key=lambda k: abs(jumps[k]) / limits[k])
+    jump, limit = jumps[best], limits[best]
+    rise = max(jump, jumps[0])
+    back = _recovery(excess, rise, noise)
+    start = float(np.median(value[: min(5, i)]))
+    kind: Kind = "clean"
+    if jump < -1.5 * limit:
+        kind = "lower"
+    elif jump > limit:
+        # A model that knows nothing is near the start of the run, however fast it learns again.
+        fresh = start - before > 4 * limit and rise > 0.6 * (start - before)
+        kind = "fresh_model" if fresh else "transient" if back is not None else "level"
+    half = next((k for k in range(len(rows)) if np.median(excess[k : k + 5]) <= 0.5 * rise), None)
+    return Resume(
+        int(loss.step[i]), i, rewound, kind, before, before + (rise if jump > 0 else jump),
+        float(np.median(rows[int(0.6 * len(rows)) :])), noise, limit,
+        int(loss.step[i + back]) if back is not None and jump > limit else None,
+        float(loss.step[i + half] - loss.step[i]) if half is not None and jump > limit else None,
+        _grad_ratio(grad, int(loss.step[i])),
+    )  # fmt: skip
+
+
+def _onward(loss: Curve, i: int, until: int) -> Floats:
+    """How far the loss is expected to fall below its level at row `i`, row by row: its descent before in log time."""
+    elapsed = (loss.step - loss.step[0] + 1).astype(np.float64)
+    first = int(np.searchsorted(elapsed, elapsed[i] / 2))
+    first = min(first, max(0, i - 16))
+    middle = (first + i) // 2
+    early, late = loss.value[first:middle], loss.value[middle:i]
+    apart = np.log(np.median(elapsed[middle:i]) / np.median(elapsed[first:middle]))
+    slope = max(0.0, float((np.median(early) - np.median(late)) / max(float(apart), 1e-9)))
+    return np.asarray(-slope * np.log(elapsed[i:until] / elapsed[i]), dtype=np.float64)
+
+
+def _inflation(old: Floats) -> float:
+    """How much wider medians spread than for white noise, from the lag-one correlation around a running level."""
+    if len(old) < 40:
+        return 1.0
+    # A curve through every 40 rows takes the descent out.
+    parts = np.array_split(old[len(old) % 40 :], len(old) // 40)
+    rest = np.concatenate([p - np.polyval(np.polyfit(np.arange(len(p)), p, 2), np.arange(len(p))) for p in parts])
+    rest = np.clip(rest, *np.quantile(rest, [0.02, 0.98]))
+    r = float(np.clip(np.mean(rest[1:] * rest[:-1]) / max(float(np.mean(rest**2)), 1e-30), 0.0, 0.8))
+    return sqrt((1 + r) / (1 - r))
+
+
+def _due(paths: Sequence[Path], loss: Curve, i: int) -> float:
+    """The loss due at row `i`: what the run logged there before it was taken back, else the level of the rows before."""
+    step = int(loss.step[i])
+    for path in paths[1:]:
+        old = path.curve("loss")
+        k = int(np.searchsorted(old.step, step))
+        again = old.value[k : k + FIRST_ROWS]
+        if path.kind == "tail" and path.judged_from == step and len(again) >= 3:
+            # The old rows may hold the crash itself: the rows before it count as well.
+            return min(float(np.median(again)), float(np.median(loss.value[max(0, i - REFERENCE_ROWS) : i])))
+    return float(np.median(loss.value[max(0, i - REFERENCE_ROWS) : i]))
+
+
+def _recovery(excess: Floats, rise: float, noise: float) -> int | None:
+    """First row whose median of nine is back at the level expected, None when it never is."""
+    bound = max(noise, 0.15 * rise)
+    for k in range(len(excess) - 2):
+        if np.median(excess[k : k + 9]) <= bound:
+            return k
+    return None
+
+
+def _grad_ratio(grad: Curve, step: int) -> float | None:
+    i = int(np.searchsorted(grad.step, step))
+    before, after = grad.value[max(0, i - REFERENCE_ROWS) : i], grad.value[i : i + 2 * FIRST_ROWS]
+    if len(before) < 5 or len(after) < 3 or np.median(before) <= 0:
+        return None
+    return float(np.median(after) / np.median(before))
+
+
+@dataclass(frozen=True, slots=True)
+class FreshStart:
+    """A log that begins late in a run with a loss that belongs to its beginning."""
+
+    step: int
+    first: float
+    last: float
+    grad_first: float | None
+    grad_last: float | None
+
+
+def fresh_start(loss: Curve, grad: Curve) -> FreshStart | None:
+    """Whether a log from the middle of a run begins with the steep fall of a model that knows nothing.
+
+    Rows that fall one after the other by several percent each, at a step count in the thousands, and gradient norms that
+    fall with them, are those of an untrained or wrongly loaded model.
+    """
+    if len(loss) < 3 or loss.step[0] < 1000 or loss.step[0] < 5 * (loss.step[-1] - loss.step[0]):
+        return None
+    rows = loss.value[: min(len(loss), 50)]
+    falling = float(np.mean(np.diff(rows) < 0))
+    share = 1 - float(np.median(rows[-3:])) / float(rows[0]) if rows[0] > 0 else 0.0
+    g = grad.value[: len(rows)]
+    easing = len(g) >= 3 and g[-1] < 0.7 * g[0]
+    if falling < 0.75 or share < 0.04 or not (easing or share > 0.25):
+        return None
+    ends = (float(g[0]), float(g[-1])) if len(g) >= 3 else (None, None)
+    return FreshStart(int(loss.step[0]), float(rows[0]), float(rows[-1]), *ends)

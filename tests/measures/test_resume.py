@@ -1,0 +1,65 @@
+"""Resumes: levels before and after, in every noise family."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from gdiag.measures.resume import Kind, Resume
+from gdiag.schema import TABLES
+from tests.analyzers.made_runs import view
+from tests.measures.made import NOISES, Floats, Noise, noise
+
+
+def resumed(kind: Noise, seed: int, excess: Floats | float = 0.0, *, crash: int = 900, back: int = 50) -> list[Resume]:
+    """A run of 1500 steps that crashed at `crash` and went on `back` steps earlier with `excess` added."""
+    rng = np.random.default_rng(seed)
+    level = 2.7 + 8.1 * (1 + np.arange(1500) / 25) ** -0.45
+    first, second = (level * np.exp(noise(kind, 1500, rng)) for _ in range(2))
+    start = crash - back
+    second[start:] += excess
+    step = np.concatenate((np.arange(crash), np.arange(start, 1500)))
+    return view({"step": step, "loss": np.concatenate((first[:crash], second[start:]))}).resumes
+
+
+def fading(height: float, half_life: float, rows: int = 650) -> Floats:
+    return np.asarray(height * 0.5 ** (np.arange(rows) / half_life), dtype=np.float64)
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_clean_resumes_are_clean(kind: Noise) -> None:
+    kinds = [resumed(kind, seed)[0].kind for seed in range(12)]
+    assert sum(k != "clean" for k in kinds) <= (1 if kind == "ar" else 0), kinds
+
+
+@pytest.mark.parametrize("kind", ["gauss", "heavy", "skew"])
+@pytest.mark.parametrize(("excess", "wanted"), [(fading(1.0, 30), "transient"), (0.6, "level")])
+def test_rises_are_told_apart(kind: Noise, excess: Floats | float, wanted: Kind) -> None:
+    for seed in range(4):
+        (seen,) = resumed(kind, seed, excess)
+        assert (seen.kind, seen.step, seen.rewound) == (wanted, 850, 50)
+
+
+def test_half_life_and_recovery_of_a_transient() -> None:
+    (seen,) = resumed("gauss", 1, fading(1.2, 30))
+    assert seen.half_life is not None
+    assert 15 <= seen.half_life <= 45
+    assert seen.recovery_step is not None
+    assert seen.recovery_step < 1050
+
+
+def test_a_restart_event_without_a_rewind_counts() -> None:
+    loss = 3 + 0.05 * np.random.default_rng(0).standard_normal(600)
+    loss[400:] += fading(0.8, 20, 200)
+    events = pl.DataFrame({"run": ["run"], "step": [400], "kind": ["restart"]}, schema_overrides={"step": pl.Int64})
+    events = events.with_columns(
+        pl.lit(None, t).alias(c) for c, t in TABLES["events"].items() if c not in events.columns
+    )
+    (seen,) = view({"loss": loss}, events=events).resumes
+    assert (seen.step, seen.kind) == (400, "transient")
+
+
+def test_a_clock_set_back_early_is_no_resume() -> None:
+    elapsed = np.concatenate((np.arange(10.0), np.arange(190.0)))
+    assert view({"loss": np.full(200, 3.0), "elapsed": elapsed}).resumes == []
