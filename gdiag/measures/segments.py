@@ -32,7 +32,7 @@ class Layout:
 def layout(step: Ints) -> Layout:
     """Tell restarts, unordered rows and writers that take turns apart.
 
-    Rows that hold every step exactly once are without order, however they lie.
+    Rows that hold every step exactly once, without a gap, are without order, however they lie.
 
     Args:
         step: steps of one source (and one rank) in file order.
@@ -42,7 +42,7 @@ def layout(step: Ints) -> Layout:
     if not back.any():
         return Layout(zero, zero, "ordered")
     ordered = np.unique(step)
-    if len(ordered) == len(step) and regular_share(ordered) > 0.95:
+    if len(ordered) == len(step) and np.diff(ordered).max() <= 3 * interval(ordered):
         return Layout(zero, zero, "unordered")
     pieces = int(back.sum()) + 1
     if pieces <= MOST_PIECES:
