@@ -59,6 +59,7 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
                 Measure("parameters_nonfinite", parameters),
                 Measure("loss_nonfinite", loss_first),
                 Measure("isolated", isolated_row),
+                Measure("steady_before", run.steady_before(found.step)),
                 *(() if found.ratio is None else (Measure("grad_ratio", found.ratio, limit=10.0),)),
                 *(() if not ranks else (Measure("ranks", ", ".join(map(str, ranks))),)),
             ),

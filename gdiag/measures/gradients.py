@@ -197,7 +197,7 @@ def steady(value: Floats, rows: int = 200, factor: float = 20.0) -> bool:
     return lasting_rise(value) is None
 
 
-def roughness(value: Floats, least_rows: int = 60) -> Roughness | None:
+def roughness(value: Floats, least_rows: int = 40) -> Roughness | None:
     """Unsteadiness of the log gradient norm from row to row; None for a short series.
 
     Measured on trained networks: 0.12–0.40 when healthy and falling over the run, 0.44–2 and rising where the learning

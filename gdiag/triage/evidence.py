@@ -151,6 +151,11 @@ def _steady_lr(case: Case) -> str | None:
     )
 
 
+def _in_a_layer(case: Case) -> str | None:
+    finding = case.find("GD204")
+    return finding.message if finding is not None and finding.measure("simultaneous") is False else None
+
+
 RULES: Final[tuple[Rule, ...]] = (
     # Data. A bad batch moves loss and gradient in the same step and leaves nothing behind (20 of 20 injected batches);
     # a moved batch statistic is as near to proof as a log comes.
@@ -182,10 +187,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("missing_warmup", "schedule", 3.6, lambda c: f.message if (f := c.context("GD305")) is not None and f.severity >= Severity.WARNING else None),
     Rule("lr_decayed_early", "schedule", 4.0, found("GD303")),
     Rule("lr_too_low", "schedule", 4.0, found("GD304")),
-    Rule("lr_too_low", "gradient", -1.5, found("GD202")),
+    Rule("lr_too_low", "gradient", -1.5, found("GD202", least=Severity.WARNING)),
     # Gradients and layers.
     Rule("gradient_explosion", "gradient", 0.9, found("GD201", least=Severity.WARNING)),
-    Rule("vanishing_gradient", "layer", 3.5, found("GD202")),
+    Rule("vanishing_gradient", "layer", 3.5, found("GD202", least=Severity.WARNING)),
     Rule("dead_layer", "layer", 2.2, found("GD203")),
     Rule("attention_logit_growth", "layer", 2.6, found("GD210", least=Severity.WARNING)),
     Rule("attention_logit_growth", "layer", 0.8, _kind("attention_qkv", "the attention projection {} moves first")),
@@ -193,7 +198,8 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("output_logit_growth", "layer", 0.8, _kind("lm_head", "the output head {} moves first")),
     Rule("weight_decay_too_small", "layer", 1.5, found("GD207", least=Severity.WARNING)),
     # Numerics.
-    Rule("numeric_overflow", "layer", 2.0, found("GD204")),
+    Rule("numeric_overflow", "layer", 2.0, _in_a_layer),
+    Rule("numeric_overflow", "gradient", -2.2, unflagged("steady_before", "the gradients were unstable before they turned non-finite", "GD204")),
     Rule("numeric_overflow", "numerics", 1.0, lambda c: "the run trains in fp16" if str(c.facts.config.get("precision", "")).lower() in {"fp16", "float16", "16", "16-mixed"} else None),
     Rule("numeric_overflow", "gradient", 0.6, flagged("gradient_first", "the gradient is non-finite before the loss", "GD101")),
     Rule("numeric_overflow", "gradient", 0.6, flagged("without_run_up", "nothing rises in the rows before it", "GD101")),
