@@ -87,6 +87,10 @@ _NEOX = {
 }  # fmt: skip
 _SIMPLE: Final[frozenset[Group]] = frozenset({"grad", "lr", "time"})
 
+_WANDB_TEXT: Final = _jsonl(
+    _WANDB, _layer_names("grad_norm/{}", "param_norm/{}", "update_norm/{}"), "text", _step=tables.counter, _runtime=tables.runtime,
+)  # fmt: skip
+
 STYLES: Final[tuple[Style, ...]] = (
     Style("plain", "run.jsonl", _jsonl(_PLAIN, _layer_names("grad_norm/{}", "param_norm/{}", "update_norm/{}"))),
     Style("csv", "metrics.csv", lambda _run, found: tables.csv(found, _PLAIN, _layer_names("grad_norm/{}", "param_norm/{}", "update_norm/{}"))),
@@ -94,9 +98,7 @@ STYLES: Final[tuple[Style, ...]] = (
           ALL - {"time", "parts", "scale", "output", "memory", "attention"}, averaged=True),
     Style("hf-state", "trainer_state.json", lambda run, found: tables.trainer_state(run, found, _HF),
           frozenset({"grad", "lr", "eval", "tokens"}), averaged=True),
-    Style("wandb", "wandb-history.jsonl",
-          _jsonl(_WANDB, _layer_names("grad_norm/{}", "param_norm/{}", "update_norm/{}"), "text", _step=tables.counter, _runtime=tables.runtime),
-          ALL - {"memory"}),
+    Style("wandb", "wandb-history.jsonl", lambda run, found: _WANDB_TEXT(run, tables.wide_ranks(found)), ALL - {"memory"}),
     Style("olmo", "metrics.jsonl",
           _jsonl(_OLMO, _layer_names("grad/{}.norm", "param/{}.norm", "step/{}.norm"), "text", **{"throughput/device/batches_per_second": tables.rate}),
           ALL - {"parts", "scale", "output", "memory"}),

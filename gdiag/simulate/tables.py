@@ -17,6 +17,7 @@ _EXACT = {"step", "rank", "sample_start", "sample_end", "tokens", "samples", "sk
 
 def number(name: str, value: float) -> float | int:
     """The value as a logger rounds it: six digits, counts and clocks exactly."""
+    name = name.partition("/")[2] or name
     if name in _EXACT:
         return int(value)
     if name == "time":
@@ -26,7 +27,22 @@ def number(name: str, value: float) -> float | int:
     return float(f"{value:.6g}")
 
 
+def wide_ranks(found: list[Row]) -> list[Row]:
+    """Replicas as columns of their step's row instead of rows of their own: rank3/loss."""
+    out: list[Row] = []
+    for row in found:
+        if "rank" not in row:
+            out.append(dict(row))
+        else:
+            rank = int(row["rank"])
+            out[-1] |= {f"rank{rank}/{name}": value for name, value in row.items() if name not in ("step", "rank")}
+    return out
+
+
 def _label(name: str, names: dict[str, str], layers: dict[str, str]) -> str | None:
+    rank, slash, base = name.partition("/")
+    if slash and rank.startswith("rank"):
+        return f"{rank}/{names[base]}" if base in names else None
     quantity, colon, layer = name.partition(":")
     return layers[quantity].format(layer) if colon else names.get(name)
 

@@ -70,6 +70,14 @@ def test_every_fault_can_be_read(index: int, tmp_path: Path) -> None:
     assert load([tmp_path / style.file]).steps["loss"].count() >= 100
 
 
+def test_replicas_as_columns_are_read_as_replicas(tmp_path: Path) -> None:
+    write(simulate("replica-divergence", Setup(seed=2, steps=120, style="wandb")), tmp_path / "columns")
+    write(simulate("replica-divergence", Setup(seed=2, steps=120, style="plain")), tmp_path / "rows")
+    frames = [load([tmp_path / folder]).steps.filter(pl.col("rank") == 1) for folder in ("columns", "rows")]
+    keys = ["step", "loss", "grad_norm", "param_checksum"]
+    assert frames[0].select(keys).equals(frames[1].select(keys))
+
+
 def test_a_style_refuses_what_it_cannot_log() -> None:
     with pytest.raises(UsageError, match="cannot log"):
         simulate("dead-layer", Setup(style="nanogpt"))
