@@ -22,6 +22,7 @@ EVERY: Final = (1, 1, 5, 1, 10, 50)
 AMPLITUDES: Final = (None, 0.1, 0.3, 1.0, 3.0, None)
 SIZED: Final = frozenset({"spike", "small-spike", "step-up", "resume-optimizer-lost"})
 """Faults whose amplitude is walked through from 0.1 nat up; others draw their own."""
+BRIEF: Final = frozenset({"bad-batch", "bad-shard", "rare-token", "grad-bit-flip"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,9 @@ def _recipe(fault: Fault, number: int, k: int, first_seed: int) -> Recipe:
     able = [style for style in STYLES if fault.needs <= style.carries]
     heavy = "layers" in fault.needs or "ranks" in fault.needs
     # A one-step event is only in the log where its step is logged.
-    every = 1 if (fault.sudden and fault.needs & {"layers", "ids"}) else EVERY[(k + number) % len(EVERY)]
-    noise: Noise = NOISES[(k + number) % len(NOISES)]
+    every = 1 if fault.name in BRIEF else EVERY[(k + number) % len(EVERY)]
+    noises = tuple(noise for noise in NOISES if noise != "sft") if fault.scratch else NOISES
+    noise: Noise = noises[(k + number) % len(noises)]
     steps = {1: 800 if heavy else 2000, 5: 3000, 10: 4000, 50: 8000}[every]
     return Recipe(
         fault.name,

@@ -162,7 +162,11 @@ def _wrong(outcomes: list[Outcome], verbose: bool) -> str:
             continue
         for m in o.judged.matches:
             if m.visible and m.incident is None:
-                lines.append(f"missed {m.event.kind} @{m.event.onset}: {o.command}")
+                seen = (
+                    ", ".join(f"{i.pattern} @{i.onset_step} ({i.severity.label})" for i in o.judged.incidents)
+                    or "nothing"
+                )
+                lines.append(f"missed {m.event.kind} @{m.event.onset}, reported {seen}: {o.command}")
             elif verbose and m.visible and not m.caused and m.incident is not None:
                 lines.append(
                     f"{m.event.kind} @{m.event.onset} seen as {m.incident.pattern} @{m.incident.onset_step}, {', '.join(m.causes[:3])}: {o.command}"

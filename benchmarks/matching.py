@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gdiag.model import Incident, Report, Severity
 from gdiag.simulate.truth import Event, Truth
 
-VISIBLE = 4.0
+VISIBLE = 8.0
 """Excess over the noise, in standard deviations, from which a sudden event can be asked for."""
 
 
@@ -65,6 +65,8 @@ class Judged:
 
     truth: Truth
     matches: tuple[Match, ...]
+    incidents: tuple[Incident, ...]
+    """All that was reported."""
     false: tuple[Incident, ...]
     """Incidents of warning and above that match no event; two are forgiven where an event tolerates more."""
 
@@ -89,7 +91,8 @@ def judge(report: Report, truth: Truth) -> Judged:
         if k not in taken and incident.severity >= Severity.WARNING and incident.pattern not in truth.tolerated
     ]
     forgiven = 2 if any(event.tolerates_more and not event.benign for event in truth.events) else 0
-    return Judged(truth, tuple(m for m in matches if not m.event.benign), tuple(spare[forgiven:]))
+    asked = tuple(m for m in matches if not m.event.benign)
+    return Judged(truth, asked, report.incidents, tuple(spare[forgiven:]))
 
 
 def _near(event: Event, incident: Incident, truth: Truth) -> bool:

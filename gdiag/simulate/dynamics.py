@@ -130,7 +130,7 @@ def _advance(state: _State, forces: Forces, i: int, jitter: float) -> tuple[floa
         # What was learned is lost while the run is unstable.
         state.progress *= 0.995
     state.relief += (1.0 - state.relief) * 0.008
-    room = max(0.5, 0.95 * made.start - quiet)
+    room = max(0.5, 0.95 * made.ceiling - quiet)
     spike = room * (1 - math.exp(-0.5 * unstable * unstable / room))
     state.harm = state.harm * 0.5 ** (1.0 / forces.half_life) + float(forces.kick[i])
     return quiet, spike + state.harm + float(forces.shift[i]), unstable

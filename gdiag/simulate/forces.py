@@ -44,6 +44,8 @@ class Model:
     """Loss at initialisation [nat]."""
     floor: float
     """Irreducible loss [nat]."""
+    ceiling: float
+    """Loss of a model that knows nothing: where an unstable run ends up, from scratch or fine-tuned [nat]."""
     power: float
     span: float
     """Progress, in steps at the peak rate, after which the power law bends."""
@@ -75,7 +77,8 @@ def model(setup: Setup) -> Model:
     rng = np.random.default_rng([setup.seed, 101])
     vocabulary, floor = ((256, 1.05), (32000, 2.2), (50304, 2.6), (128256, 2.1))[int(rng.integers(4))]
     naming = sorted(NAMES)[int(rng.integers(len(NAMES)))]
-    start = math.log(vocabulary) + float(rng.uniform(0.0, 0.1))
+    ceiling = math.log(vocabulary)
+    start = ceiling + float(rng.uniform(0.0, 0.1))
     if setup.noise == "sft":
         start, floor = float(rng.uniform(1.5, 2.4)), float(rng.uniform(0.7, 1.1))
     warmup = max(10, int(setup.steps * rng.uniform(0.01, 0.06)))
@@ -84,6 +87,7 @@ def model(setup: Setup) -> Model:
     return Model(
         network=network(int(rng.integers(3, 7)), int(rng.choice([128, 256, 512, 1024])), vocabulary, naming),
         start=start,
+        ceiling=ceiling,
         floor=floor * float(rng.uniform(0.9, 1.15)),
         power=float(rng.uniform(0.4, 0.7)),
         span=setup.steps / float(rng.uniform(60, 200)),

@@ -85,7 +85,6 @@ _NEOX = {
     "loss_scale": "train/loss_scale", "step_time": "runtime/iteration_time", "eval_loss": "validation/lm_loss", "rank": "rank",
     "time": "timestamp", **_DATA,
 }  # fmt: skip
-_SIMPLE: Final[frozenset[Group]] = frozenset({"grad", "lr", "time"})
 
 _WANDB_TEXT: Final = _jsonl(
     _WANDB, _layer_names("grad_norm/{}", "param_norm/{}", "update_norm/{}"), "text", _step=tables.counter, _runtime=tables.runtime,
@@ -110,7 +109,7 @@ STYLES: Final[tuple[Style, ...]] = (
     Style("neox", "metrics.jsonl", _jsonl(_NEOX, _layer_names("gradient_norms/{}", "param_norms/{}", "update_norms/{}")),
           ALL - {"parts", "output", "memory", "params", "updates"}),
     Style("megatron", "train.log", consoles.megatron, frozenset({"grad", "lr", "time", "scale", "eval", "tokens"}), averaged=True),
-    Style("torchtitan", "train.log", consoles.torchtitan, _SIMPLE - {"time"}),
+    Style("torchtitan", "train.log", consoles.torchtitan, frozenset({"grad"})),
     Style("nanogpt", "train.log", consoles.nanogpt, frozenset({"time", "eval"})),
 )  # fmt: skip
 

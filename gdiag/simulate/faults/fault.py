@@ -44,5 +44,7 @@ class Fault:
     """Bends the rows: drops some, interleaves another run's."""
     damage: Callable[[Forces, bytes], bytes] | None = None
     """Bends the written file."""
+    scratch: bool = False
+    """Only happens to a model trained from scratch, not to a fine-tuned one."""
     sudden: bool = True
-    """Lasts only a few steps: a sparse log may not show it."""
+    """Only the loss shows it, perhaps for a few steps: a sparse or noisy log may not hold it."""

@@ -143,7 +143,7 @@ FAULTS: Final = (
     Fault("cooling-failure", "the inlet air warms by 38 °C: all GPUs throttle", _thermal_all, _TIME, sudden=False),
     Fault("power-cap", "all GPUs are limited to half or three quarters of their power", _cap, _TIME, sudden=False),
     Fault("power-brake", "a power brake halves the clocks for a while", _brake, _TIME, sudden=False),
-    Fault("ecc-error", "an uncorrectable ECC error beside a loss spike", _ecc, _TIME | needs("grad")),
+    Fault("ecc-error", "an uncorrectable ECC error beside a loss spike", _ecc, _TIME | needs("grad"), sudden=False),
     Fault("gpus-calm", "telemetry of healthy GPUs", _calm, _TIME, True, "healthy telemetry"),
     Fault("gpus-hot", "above 80 °C at full clocks, without any throttle reason", _hot, _TIME, True, "hot but not throttled: info at most"),
     Fault("gpus-idle-gaps", "idle gaps: low clocks that are no throttling", _idle, _TIME, True, "idle gaps are no throttling"),

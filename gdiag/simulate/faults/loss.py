@@ -130,7 +130,7 @@ FAULTS: Final = (
     Fault("nan-step", "a single step is NaN", _nan_step, sudden=False),
     Fault("divergence", "the run becomes unstable and does not come back", _divergence, needs("grad", "lr"), sudden=False),
     Fault("slow-divergence", "the loss creeps up to the end", _slow_divergence, needs("grad"), sudden=False),
-    Fault("step-up", "the loss moves to a higher level and stays", _step_up, sudden=False),
+    Fault("step-up", "the loss moves to a higher level and stays", _step_up),
     Fault("bad-batch", "one garbled batch; sample ids and token entropy are logged", _bad_batch, _IDS),
     Fault("bad-shard", "five to fifteen bad batches in a row", _bad_shard, _IDS),
 )  # fmt: skip

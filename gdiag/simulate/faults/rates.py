@@ -12,9 +12,9 @@ from gdiag.simulate.truth import Event
 
 
 def _too_high(forces: Forces) -> list[Event]:
-    factor = float(np.exp(forces.rng.uniform(np.log(4), np.log(40))))
+    factor = float(np.exp(forces.rng.uniform(np.log(6), np.log(40))))
     forces.rate *= factor
-    forces.stabilises = factor < 9
+    forces.stabilises = factor < 10
     warm = forces.model.warmup
     at = int(np.argmax(forces.rate * 0.4 > 1.0))
     return [
@@ -87,9 +87,9 @@ def _too_low(forces: Forces) -> list[Event]:
 
 _SEEN: Final = needs("grad", "lr")
 FAULTS: Final = (
-    Fault("lr-too-high", "peak rate 4 to 40 times above the stable one: repeated spikes or divergence", _too_high, _SEEN, sudden=False),
+    Fault("lr-too-high", "peak rate 6 to 40 times above the stable one: repeated spikes or divergence", _too_high, _SEEN, sudden=False),
     Fault("lr-jump", "the rate jumps by a factor of 8 to 40 for a while or for good", _jump, _SEEN, sudden=False),
-    Fault("no-warmup", "full rate from the first step", _no_warmup, _SEEN, sudden=False),
+    Fault("no-warmup", "full rate from the first step", _no_warmup, _SEEN, scratch=True, sudden=False),
     Fault("lr-decayed-early", "the rate falls to nothing after a quarter of the run", _decayed_early, _SEEN, sudden=False),
-    Fault("lr-too-low", "the rate is hundreds of times too low to learn", _too_low, _SEEN, sudden=False),
+    Fault("lr-too-low", "the rate is hundreds of times too low to learn", _too_low, _SEEN, scratch=True, sudden=False),
 )  # fmt: skip

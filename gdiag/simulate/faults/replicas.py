@@ -51,6 +51,6 @@ def _divergence(forces: Forces) -> list[Event]:
 
 _RANKS: Final = needs("grad", "ranks", "checksum")
 FAULTS: Final = (
-    Fault("grad-bit-flip", "one replica's gradient is corrupted in one step", _grad_flip, _RANKS | needs("layers", "ids")),
+    Fault("grad-bit-flip", "one replica's gradient is corrupted in one step", _grad_flip, _RANKS | needs("layers", "ids"), sudden=False),
     Fault("replica-divergence", "one replica's weights drift away from the others'", _divergence, _RANKS, sudden=False),
 )  # fmt: skip

@@ -58,7 +58,7 @@ def _explosion(forces: Forces) -> list[Event]:
 def _vanishing(forces: Forces) -> list[Event]:
     below = forces.model.network.blocks - _depths(forces)
     forces.layer_gain -= float(forces.rng.uniform(2.5, 4.0)) * below[None, :]
-    forces.learning = 0.004
+    forces.learning = 0.05 * forces.model.span / forces.n
     forces.sharpness *= 0.3
     layer = forces.model.network.block(0)
     patterns = ("vanishing_gradient", "no_learning", "plateau")
@@ -190,14 +190,14 @@ _WEIGHTS: Final = _LAYERS | needs("params")
 FAULTS: Final = (
     Fault("overflow-layer", "one block overflows in the backward pass, then everything is NaN", _overflow, _LAYERS, sudden=False),
     Fault("gradient-explosion", "gradients grow from the lowest layers on, at an unchanged rate", _explosion, _LAYERS, sudden=False),
-    Fault("vanishing-gradient", "each block passes a tenth of the gradient down; nothing is learned", _vanishing, _LAYERS, sudden=False),
+    Fault("vanishing-gradient", "each block passes a tenth of the gradient down; nothing is learned", _vanishing, _LAYERS, scratch=True, sudden=False),
     Fault("dead-layer", "a block without gradient, from the start or from mid-run", _dead, _LAYERS, sudden=False),
     Fault("frozen-layer", "a block left out of the optimizer on purpose: no gradient, constant weights", _frozen, _WEIGHTS, True,
           "a frozen block: info at most", ("dead_layer",), sudden=False),
     Fault("attention-logit-growth", "attention logits of one block grow until the loss spikes", _attention, _LAYERS | needs("attention"), sudden=False),
     Fault("output-logit-growth", "output logits and the head grow late in the run", _output, _WEIGHTS | needs("output"), sudden=False),
     Fault("parameter-growth", "weights grow without decay", _parameter_growth, _WEIGHTS, sudden=False),
-    Fault("weight-bit-flip", "one weight is corrupted: its tensor's norm jumps", _weight_flip, _WEIGHTS),
-    Fault("rare-token", "a rare token's embedding gradient dominates one step", _rare_token, _LAYERS | needs("ids")),
+    Fault("weight-bit-flip", "one weight is corrupted: its tensor's norm jumps", _weight_flip, _WEIGHTS, sudden=False),
+    Fault("rare-token", "a rare token's embedding gradient dominates one step", _rare_token, _LAYERS | needs("ids"), sudden=False),
     Fault("loss-scale-collapse", "fp16 overflows step after step down to the smallest scale", _scale_collapse, needs("grad", "lr", "scale"), sudden=False),
 )  # fmt: skip
