@@ -58,4 +58,4 @@ def test_figures_name_misses_with_their_command() -> None:
     missed = judge(Report(), truth(SPIKE))
     text = figures([Outcome("gdiag simulate spike --seed 1", missed.truth, missed, "", 0.1)])
     assert "detected 0/1" in text
-    assert "missed spike @500: gdiag simulate spike --seed 1" in text
+    assert "missed spike @500, reported nothing: gdiag simulate spike --seed 1" in text
