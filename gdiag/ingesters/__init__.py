@@ -10,6 +10,7 @@ from gdiag.errors import InputError
 from gdiag.ingesters import (
     aligned,
     blocks,
+    columnar_files,
     console_generic,
     csv,
     deepspeed,
@@ -32,11 +33,17 @@ from gdiag.ingesters import (
     openai_logger,
     openmmlab,
     sacred,
+    settings,
+    single_metric,
     step_bars,
     step_pairs,
+    tfevents,
     torchtitan,
     trainer_state,
     verl,
+    wandb_binary,
+    wandb_chart,
+    wandb_system,
 )  # fmt: skip
 from gdiag.ingesters.assemble import assemble
 from gdiag.ingesters.files import gather
@@ -45,6 +52,7 @@ from gdiag.model import Source
 from gdiag.schema import Records
 
 INGESTERS: Final[tuple[Ingester, ...]] = (
+    wandb_binary, wandb_chart, wandb_system, tfevents, columnar_files, single_metric, settings,
     trainer_state, megatron_golden, sacred, json_whole, jsonl, csv,
     megatron, torchtitan, modded_nanogpt, llmc, step_bars, maxtext, verl,
     nanogpt, litgpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed, aligned, layer_lines,
@@ -52,6 +60,10 @@ INGESTERS: Final[tuple[Ingester, ...]] = (
     console_generic, job_log,
 )  # fmt: skip
 """Every format; the surest wins, the earlier one on a tie."""
+
+
+_EVIDENCE: Final = frozenset({"unknown", settings.FORMAT, "wandb-summary"})
+"""Formats that help to judge a run and are none."""
 
 
 def load(paths: Sequence[str | Path], options: Options | None = None) -> Records:
@@ -72,6 +84,9 @@ def load(paths: Sequence[str | Path], options: Options | None = None) -> Records
     if len(refusals) == len(inputs):
         more = f" (and {len(refusals) - 1} more files that hold no series)" if len(refusals) > 1 else ""
         raise InputError(refusals[0] + more)
+    if all(reading.source.format in _EVIDENCE for reading in readings):
+        used = next(r.source for r in readings if r.source.format != "unknown")
+        raise InputError(f"{used.path}: {used.notes[0] if used.notes else 'no series'}")
     return assemble(readings)
 
 

@@ -116,7 +116,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "attention_logit", "max_attention_logit", "attn_max_logit", "max_attn_logit", "attention_logit_max",
         "attn_logit_max", "attn_logits_max", "max_attention_logits", "attention_max_logit", "max_qk_logit", "qk_max",
     ),
-    "epoch": ("epoch", "epochs", "current_epoch", "time_epoch", "trainer_epoch"),
+    "epoch": ("epoch", "epochs", "epoch_counted", "current_epoch", "time_epoch", "trainer_epoch"),
     "time": (
         "timestamp", "_timestamp", "time", "unix_time", "wall_time", "walltime", "ts", "datetime", "date", "time_stamp",
         "logged_at", "created_at", "asctime",

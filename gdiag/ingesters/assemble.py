@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.ingesters import grouping
 from gdiag.ingesters.reading import Reading
 from gdiag.model import Exit, Run, Value
 from gdiag.schema import KEYS, TABLES, LayerColumn, Records, empty
@@ -16,9 +17,10 @@ _TABLES: Final = ("steps", "gpus", "events", "collectives", "devices", "facts", 
 _RANKED_EXITS: Final[tuple[Exit, ...]] = ("abnormal", "clean")
 
 
-def assemble(readings: Sequence[Reading]) -> Records:
+def assemble(given: Sequence[Reading]) -> Records:
     """Records of all readings; every row carries its run's id and its source's index."""
-    groups = _group(readings)
+    readings = list(given)
+    groups = [list(found.members) for found in grouping.group(readings)]
     names = _ids(readings, groups)
     runs: list[Run] = []
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in (*_TABLES, "layers")}
@@ -45,20 +47,6 @@ def assemble(readings: Sequence[Reading]) -> Records:
         layers=pl.concat(tables["layers"], how="diagonal") if tables["layers"] else pl.DataFrame(schema=KEYS),
         **{name: pl.concat(tables[name], how="diagonal") if tables[name] else empty(name) for name in _TABLES},
     )  # fmt: skip
-
-
-def _group(readings: Sequence[Reading]) -> list[list[int]]:
-    """Indices of the readings of each run."""
-    main = [i for i, r in enumerate(readings) if r.steps is not None and r.steps.height]
-    rest = [i for i in range(len(readings)) if i not in main]
-    if len(main) <= 1:
-        return [[*main, *rest]]
-    groups = [[i] for i in main]
-    for index in rest:
-        folder = Path(readings[index].source.path).parent
-        home = next((g for g in groups if Path(readings[g[0]].source.path).parent == folder), groups[0])
-        home.append(index)
-    return groups
 
 
 def _ids(readings: Sequence[Reading], groups: list[list[int]]) -> list[str]:

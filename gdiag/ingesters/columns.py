@@ -234,7 +234,7 @@ def _steps(data: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFrame, l
     if "epoch" in data.columns:
         epoch = data["epoch"]
         whole = epoch.drop_nulls()
-        if whole.len() and bool((whole == whole.round()).all()) and whole.n_unique() > 1:
+        if whole.len() and bool((whole == whole.round()).all()) and 3 * whole.n_unique() > whole.len():
             columns["step"] = columns["epoch"]
             filled, notes = fill_steps(data.with_columns(step=pl.col("epoch")))
             return filled, [*notes, "no step column: epochs are used as steps"]

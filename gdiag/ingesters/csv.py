@@ -137,6 +137,10 @@ def _refuse_runs(path: str, frame: pl.DataFrame, options: Options) -> None:
     Raises:
         InputError: as said.
     """
+    if frame.columns[:1] == ["Name"] and {"State", "ID", "Runtime", "Notes", "Created"} & set(frame.columns):
+        raise InputError(
+            f"{path} is a wandb runs table, one row a run with its last values: no series (export the chart's or the history's CSV)"
+        )
     found = columns.known(frame.columns, options)
     if found & {"step", "epoch", "time"} or frame.height == 0:
         return

@@ -1,0 +1,246 @@
+"""Which files belong to one run, and what each of them gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters.reading import Reading
+from gdiag.model import Source
+
+_PARTS: Final = re.compile(
+    r"^(?:checkpoint[-_]?\d+|files|logs?|version_\d+|plots|metrics|scalars|tensorboard|tb|csv_logs|lightning_logs|latest-run|"
+    r"latest|static|train|val)$",
+    re.IGNORECASE,
+)
+_RANK: Final = re.compile(r"(?:rank|worker|proc|process|gpu)[-_.]?(\d+)", re.IGNORECASE)
+_COMMON: Final = frozenset({"run", "rank", "step", "line", "time", "elapsed", "epoch"})
+_SAME: Final = 0.01
+"""Losses of one step in two files of a run differ by rounding only."""
+_AGREE: Final = 0.8
+_GAP: Final = 10
+"""A run goes on when the next file starts within so many logging intervals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The files of one run."""
+
+    members: tuple[int, ...]
+    """Indices of readings, the one with most of the steps first."""
+
+
+def group(readings: list[Reading]) -> list[Group]:
+    """Runs among the readings; readings of files that repeat another's steps keep only what that one lacks."""
+    main = [i for i, r in enumerate(readings) if r.steps is not None and r.steps.height]
+    if len(main) < 2:
+        return [Group((*main, *(i for i in range(len(readings)) if i not in main)))] if readings else []
+    runs = _rank_files(readings, main)
+    runs = _single_metrics(readings, runs)
+    runs = _event_files(readings, runs)
+    runs = _twins(readings, runs)
+    runs = _restarts(readings, runs)
+    for index in range(len(readings)):
+        if index not in main:
+            _nearest(readings, runs, index).append(index)
+    return [Group(tuple(run)) for run in runs]
+
+
+def home(path: str) -> str:
+    """The folder of a run's file, without the parts that loggers add below it."""
+    parts = list(PurePath(path).parent.parts)
+    while parts and _PARTS.match(parts[-1]):
+        parts.pop()
+    return "/".join(parts)
+
+
+def _rank_files(readings: list[Reading], main: list[int]) -> list[list[int]]:
+    """Files whose names differ in the rank only are one run; the rank is the name's where the rows say none."""
+    runs: dict[str, list[int]] = {}
+    for i in main:
+        path = readings[i].source.path
+        name = PurePath(path).name
+        runs.setdefault(f"{PurePath(path).parent}/{_RANK.sub('rank#', name)}", []).append(i)
+    for members in runs.values():
+        if len(members) < 2:
+            continue
+        for i in members:
+            steps = readings[i].steps
+            found = _RANK.search(PurePath(readings[i].source.path).name)
+            if steps is not None and found is not None:
+                rank = pl.col("rank").fill_null(int(found.group(1))).cast(pl.Int32)
+                layers = readings[i].layers
+                readings[i] = replace(
+                    readings[i],
+                    steps=steps.with_columns(rank),
+                    layers=None if layers is None else layers.with_columns(rank),
+                )
+    return list(runs.values())
+
+
+def _single_metrics(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
+    """Files with one metric each, in one home, all with other metrics, are columns of one table."""
+    byhome: dict[str, list[list[int]]] = {}
+    for run in runs:
+        if len(run) == 1 and len(_own(readings[run[0]])) <= 1:
+            byhome.setdefault(_series_home(readings[run[0]].source), []).append(run)
+    for found in byhome.values():
+        names = [next(iter(_own(readings[run[0]])), "") for run in found]
+        if len(found) < 2 or len(set(names)) < len(names):
+            continue
+        first = found[names.index("loss")] if "loss" in names else found[0]
+        others = [run for run in found if run is not first]
+        joined = _step_table(readings[first[0]])
+        for run in others:
+            joined = _joined(joined, _step_table(readings[run[0]]))
+            readings[run[0]] = _without_steps(readings[run[0]], readings[first[0]].source.path)
+        readings[first[0]] = replace(readings[first[0]], steps=joined)
+        first.extend(run[0] for run in others)
+        runs = [run for run in runs if run not in others]
+    return runs
+
+
+def _series_home(source: Source) -> str:
+    """Home and file name without the metric: run1__loss.tsv and run1__lr.tsv share it."""
+    stem = PurePath(source.path).name.split(".")[0]
+    for original in source.columns.values():
+        stem = stem.removesuffix(original.replace("/", "_")).removesuffix(original.rpartition("/")[2])
+    return f"{home(source.path)}/{stem}"
+
+
+def _event_files(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
+    """TensorBoard files of one folder follow each other in time."""
+    folders: dict[str, list[list[int]]] = {}
+    for run in runs:
+        if readings[run[0]].source.format == "tfevents":
+            folders.setdefault(str(PurePath(readings[run[0]].source.path).parent), []).append(run)
+    for found in folders.values():
+        if len(found) > 1:
+            members = sorted((i for run in found for i in run), key=lambda i: _start(readings[i]))
+            runs = [run for run in runs if run not in found] + [members]
+    return runs
+
+
+def _twins(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
+    """Two files of one home with the same losses on the same steps tell of one run: the fuller one is used."""
+    runs = sorted(runs, key=lambda run: (-_weight(readings, run), run[0]))
+    kept: list[list[int]] = []
+    for run in runs:
+        twin = next((k for k in kept if _same_losses(readings[k[0]], readings[run[0]])), None)
+        if twin is None:
+            kept.append(run)
+            continue
+        for i in run:
+            steps, own = readings[i].steps, readings[twin[0]].steps
+            if steps is not None and own is not None:
+                fresh = [c for c in steps.columns if c not in own.columns]
+                if fresh:
+                    extra = steps.select("step", "rank", *fresh).unique(["step", "rank"], keep="last")
+                    merged = own.join(extra, on=["step", "rank"], how="left", nulls_equal=True, maintain_order="left")
+                    readings[twin[0]] = replace(readings[twin[0]], steps=merged)
+            readings[i] = _without_steps(readings[i], readings[twin[0]].source.path)
+        twin.extend(run)
+    return sorted(kept)
+
+
+def _restarts(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
+    """A file that starts where another of the same name but for its numbers ends goes on with that run."""
+    runs = sorted(runs, key=lambda run: (_range(readings[run[0]])[0], run[0]))
+    kept: list[list[int]] = []
+    for run in runs:
+        before = next((k for k in reversed(kept) if _continues(readings[k[-1]], readings[run[0]])), None)
+        if before is None:
+            kept.append(run)
+        else:
+            before.extend(run)
+    return sorted(kept)
+
+
+def _continues(a: Reading, b: Reading) -> bool:
+    if re.sub(r"\d+", "", a.source.path) != re.sub(r"\d+", "", b.source.path) or a.steps is None or b.steps is None:
+        return False
+    (first, last), (start, end) = _range(a), _range(b)
+    interval = max((last - first) // max(a.steps["step"].n_unique() - 1, 1), 1)
+    return first < start <= last + _GAP * interval and end > last and start > first + interval
+
+
+def _nearest(readings: Sequence[Reading], runs: list[list[int]], index: int) -> list[int]:
+    """The run whose home is closest to the file's."""
+    own = home(readings[index].source.path)
+
+    def shared(run: list[int]) -> int:
+        other = home(readings[run[0]].source.path)
+        return (
+            -1
+            if own != other and not own.startswith(other) and not other.startswith(own)
+            else min(len(own), len(other))
+        )
+
+    return max(runs, key=shared)
+
+
+def _own(reading: Reading) -> set[str]:
+    steps = reading.steps
+    layers = set() if reading.layers is None else {"layers"}
+    return layers if steps is None else {c for c in steps.columns if c not in _COMMON and steps[c].count()} | layers
+
+
+def _step_table(reading: Reading) -> pl.DataFrame:
+    return reading.steps if reading.steps is not None else pl.DataFrame()
+
+
+def _joined(a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
+    """Rows of both by step, in order of step."""
+    fresh = [c for c in b.columns if c not in a.columns or c == "time"]
+    extra = b.select("step", *fresh).unique("step", keep="last", maintain_order=True)
+    merged = a.join(extra, on="step", how="full", coalesce=True, suffix="_b")
+    if "time_b" in merged.columns:
+        merged = merged.with_columns(pl.coalesce("time", "time_b").alias("time")).drop("time_b")
+    return merged.sort("step", maintain_order=True)
+
+
+def _without_steps(reading: Reading, path: str) -> Reading:
+    said = f"one run with {path}, which gives the steps"
+    source = replace(reading.source, notes=(*reading.source.notes, said))
+    return replace(reading, source=source, steps=None)
+
+
+def _weight(readings: Sequence[Reading], run: list[int]) -> int:
+    steps = readings[run[0]].steps
+    return 0 if steps is None else sum(int(steps[c].count()) for c in steps.columns if c not in _COMMON)
+
+
+def _same_losses(a: Reading, b: Reading) -> bool:
+    if home(a.source.path) != home(b.source.path) or a.steps is None or b.steps is None:
+        return False
+    column = next((c for c in ("loss", "eval_loss") if c in a.steps.columns and c in b.steps.columns), None)
+    if column is None:
+        return False
+    left = a.steps.select("step", column).drop_nulls().unique("step", keep="last")
+    right = b.steps.select("step", other=column).drop_nulls().unique("step", keep="last")
+    both = left.join(right, on="step")
+    if both.height < max(3, 0.3 * min(left.height, right.height)):
+        return False
+    close = ((pl.col(column) - pl.col("other")).abs() <= _SAME * pl.col("other").abs() + 5e-4) | pl.col(
+        column
+    ).eq_missing(pl.col("other"))
+    return float(both.select(close.mean()).item() or 0.0) >= _AGREE
+
+
+def _range(reading: Reading) -> tuple[int, int]:
+    if reading.steps is None or not reading.steps.height:
+        return 0, -1
+    first, last = reading.steps["step"].min(), reading.steps["step"].max()
+    return (first if isinstance(first, int) else 0), (last if isinstance(last, int) else -1)
+
+
+def _start(reading: Reading) -> float:
+    if reading.steps is None or "time" not in reading.steps.columns:
+        return 0.0
+    first = reading.steps["time"].min()
+    return float(first) if isinstance(first, int | float) else 0.0

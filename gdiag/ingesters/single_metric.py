@@ -1,0 +1,60 @@
+"""Files that hold one metric each and name it in their own name: TensorBoard's CSV download and MLflow's metric files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters import columns, csv_rows
+from gdiag.ingesters.aliases import claim, family
+from gdiag.ingesters.reading import Input, Options, Reading
+
+FORMAT = "single-metric"
+_HEADER: Final = re.compile(rb'^"?Wall time"?,"?Step"?,"?Value"?\s*$', re.IGNORECASE)
+_MLFLOW: Final = re.compile(rb"^\d{13} \S+ -?\d+\s*$")
+_DOWNSAMPLED: Final = 1000
+
+
+def recognise(given: Input) -> float:
+    """`Wall time,Step,Value`, or lines of Unix milliseconds, value and step."""
+    lines = given.head.splitlines()[:20]
+    if not lines:
+        return 0.0
+    if _HEADER.match(lines[0]):
+        return 0.95
+    return 0.9 if all(_MLFLOW.match(line) for line in lines[:-1]) and _MLFLOW.match(lines[0]) else 0.0
+
+
+def read(given: Input, options: Options) -> Reading:
+    """A row per point; the metric is what the file's name ends with."""
+    metric = metric_name(given.path)
+    if _HEADER.match(given.head.splitlines()[0]):
+        shape, kind = csv_rows.Shape(",", ("wall_time", "step", metric), 1), "tensorboard-csv"
+    else:
+        shape, kind = csv_rows.Shape(" ", ("timestamp", metric, "step"), 0), "mlflow"
+    found = csv_rows.read(given.data(), shape)
+    empty = pl.DataFrame(schema={**dict.fromkeys(shape.names, pl.String), columns.LINE: pl.Int64})
+    frame = found.frames[0] if found.frames else empty
+    notes = [f"the metric is named by the file: {metric}"]
+    if kind == "tensorboard-csv" and frame.height == _DOWNSAMPLED:
+        notes.append("1000 points: TensorBoard sampled a longer series")
+    bad = pl.DataFrame(found.rejects, schema={"line": pl.Int64, "reason": pl.String, "text": pl.String}, orient="row")
+    return columns.reading(given.path, kind, frame, options, rejects=bad, notes=notes, rows=found.rows)
+
+
+def metric_name(path: str) -> str:
+    """`run-version_0-tag-train_loss.csv` → train_loss; of other names the longest end that is a known metric."""
+    stem = PurePath(path).name
+    stem = re.sub(r"\.(?:csv|tsv|txt|gz|zst|json)$", "", stem, flags=re.IGNORECASE)
+    _, tagged, tag = stem.rpartition("-tag-")
+    if tagged:
+        return tag
+    words = re.split(r"(?<=[-_. ])", stem)
+    for i in range(len(words)):
+        rest = "".join(words[i:])
+        if claim(rest) is not None or family(rest) is not None:
+            return rest
+    return stem

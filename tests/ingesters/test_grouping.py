@@ -1,0 +1,75 @@
+"""Which files are one run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gdiag.errors import InputError
+from gdiag.ingesters import load
+
+
+def log(path: Path, steps: range, level: float = 3.0, **more: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = ({"step": s, "loss": level - s / 1000 + (s * 7919 % 13) / 100, **more} for s in steps)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_seeds_are_runs_of_their_own(tmp_path: Path) -> None:
+    log(tmp_path / "seed1.jsonl", range(50), 3.0)
+    log(tmp_path / "seed2.jsonl", range(50), 3.5)
+    records = load([tmp_path])
+    assert [run.id for run in records.runs] == ["seed1", "seed2"]
+    assert records.steps["run"].value_counts()["count"].to_list() == [50, 50]
+
+
+@pytest.mark.parametrize("start", [45, 50, 52])
+def test_a_log_that_goes_on_is_the_same_run(tmp_path: Path, start: int) -> None:
+    log(tmp_path / "version_0" / "metrics.jsonl", range(50))
+    log(tmp_path / "version_1" / "metrics.jsonl", range(start, 100))
+    records = load([tmp_path])
+    assert [run.id for run in records.runs] == ["run"]
+    assert records.steps.height == 150 - start
+    assert records.runs[0].sources == (0, 1)
+
+
+def test_rank_files_are_one_run(tmp_path: Path) -> None:
+    for rank in range(3):
+        log(tmp_path / f"metrics_rank{rank}.jsonl", range(10))
+    records = load([tmp_path])
+    assert len(records.runs) == 1
+    assert sorted(records.steps["rank"].unique().to_list()) == [0, 1, 2]
+
+
+def test_twins_are_used_once(tmp_path: Path) -> None:
+    log(tmp_path / "run.jsonl", range(50), grad_norm=1.0)
+    lines = [f"{s},{round(3.0 - s / 1000 + (s * 7919 % 13) / 100, 3)},0.1" for s in range(0, 50, 2)]
+    (tmp_path / "curve.csv").write_text("\n".join(["step,loss,lr", *lines]))
+    records = load([tmp_path])
+    assert len(records.runs) == 1
+    assert records.steps.height == 50
+    assert records.steps["lr"].count() == 25
+    assert [s.rows for s in records.sources] == [25, 50]
+
+
+def test_settings_are_evidence(tmp_path: Path) -> None:
+    log(tmp_path / "files" / "run.jsonl", range(5))
+    (tmp_path / "files" / "config.yaml").write_text(
+        "_wandb:\n  desc: null\n  value:\n    cli_version: 0.18\nlearning_rate:\n  desc: null\n  value: 0.0006\nwarmup_iters:\n  value: 100\n"
+        "grad_clip:\n  value: 1.0\ndtype:\n  value: bfloat16\nmax_iters:\n  value: 5000\n"
+    )
+    records = load([tmp_path])
+    assert records.runs[0].config == {
+        "lr": 0.0006, "warmup_steps": 100, "clip": 1.0, "precision": "bfloat16", "total_steps": 5000
+    }  # fmt: skip
+    with pytest.raises(InputError, match="settings of a run"):
+        load([tmp_path / "files" / "config.yaml"])
+
+
+def test_nothing_recognised_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("hello")
+    (tmp_path / "b.bin").write_bytes(bytes(range(256)))
+    with pytest.raises(InputError, match="more files"):
+        load([tmp_path])

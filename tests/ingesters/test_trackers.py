@@ -1,0 +1,220 @@
+"""What trackers leave behind: wandb, TensorBoard, MLflow, Parquet."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gdiag.errors import InputError
+from gdiag.ingesters import crc32c, load, tfevents, wandb_binary
+from gdiag.ingesters.reading import Input, Options
+from tests.ingesters import encoders
+
+
+def wandb(rows: int = 30, nested: bool = False, code: int | None = 0) -> bytes:
+    records = [encoders.run_record("proud-sun-1", {"learning_rate": 1e-4, "warmup_iters": 100, "betas": [0.9, 0.95]})]
+    for i in range(rows):
+        loss = math.nan if i == 7 else 3.0 - i / 50
+        records.append(
+            encoders.history(
+                {
+                    "train/loss": loss,
+                    "train/global_step": 2 * i,
+                    "_step": i,
+                    "_timestamp": 1.7e9 + i,
+                    "note": "x" * 200,
+                },
+                nested,
+            )
+        )
+        if i % 10 == 0:
+            records.append(
+                encoders.stats(
+                    1_700_000_000 + i, {"gpu.0.temp": 60.0, "gpu.1.temp": 61.0, "gpu.0.powerWatts": 400.5, "cpu": 5.0}
+                )
+            )
+    return encoders.wandb_file([*records, *([] if code is None else [encoders.exit_record(code)])])
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_wandb_binary(tmp_path: Path, nested: bool) -> None:
+    (tmp_path / "run-x.wandb").write_bytes(wandb(300, nested))
+    records = load([tmp_path / "run-x.wandb"])
+    assert records.steps["step"].to_list() == [2 * i for i in range(300)]
+    assert records.steps["loss"].is_nan().arg_true().to_list() == [7]
+    assert records.runs[0].name == "proud-sun-1"
+    assert records.runs[0].exit == "clean"
+    assert records.runs[0].config == {"lr": 1e-4, "warmup_steps": 100, "beta1": 0.9, "beta2": 0.95}
+    assert records.gpus.height == 60
+    assert records.gpus["temperature"].unique().sort().to_list() == [60.0, 61.0]
+
+
+@pytest.mark.parametrize(("code", "value"), [(None, None), (1, 1.0), (255, 255.0)])
+def test_wandb_without_a_clean_exit(tmp_path: Path, code: int | None, value: float | None) -> None:
+    (tmp_path / "run-x.wandb").write_bytes(wandb(code=code))
+    records = load([tmp_path / "run-x.wandb"])
+    assert records.runs[0].exit == "abnormal"
+    assert records.events.select("kind", "value").rows() == [("exit", value)]
+
+
+def read_wandb(content: bytes) -> int:
+    try:
+        reading = wandb_binary.read(Input("x", content[:65536], content=content), Options())
+    except InputError:
+        return 0
+    return 0 if reading.steps is None else reading.steps.height
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(7, len(wandb(300))))
+def test_a_cut_wandb_file_keeps_every_row_before_the_cut(cut: int) -> None:
+    content = wandb(300)
+    part = content[:cut]
+    assert read_wandb(part) >= part.count(b"train/global_step") - 2
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(7, len(wandb(300)) - 1), st.integers(1, 255))
+def test_a_flipped_byte_costs_a_block_at_most(place: int, mask: int) -> None:
+    content = bytearray(wandb(300))
+    content[place] ^= mask
+    before = bytes(content[:place]).count(b"train/global_step")
+    assert read_wandb(bytes(content)) >= before - 1
+
+
+def points(steps: range = range(40), start: float = 1.6e9) -> list[tuple[float, int, str, float]]:
+    return [
+        (start + s, s, tag, value)
+        for s in steps
+        for tag, value in (("train/loss", 3 - s / 20), ("lr", 0.5), ("train/loss vs samples", 0.0))
+    ]
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_tfevents(tmp_path: Path, tensors: bool) -> None:
+    path = tmp_path / "events.out.tfevents.1"
+    path.write_bytes(encoders.tf_events(points(), tensors))
+    records = load([path])
+    assert records.steps["step"].to_list() == list(range(40))
+    assert records.steps["loss"].to_list() == pytest.approx([3 - s / 20 for s in range(40)])
+    assert records.steps["lr"].null_count() == 0
+    assert records.steps["time"][0] == 1.6e9
+
+
+def test_event_files_of_one_folder_are_one_run(tmp_path: Path) -> None:
+    (tmp_path / "events.out.tfevents.2.host").write_bytes(encoders.tf_events(points(range(30, 50), 1.7e9)))
+    (tmp_path / "events.out.tfevents.9.host").write_bytes(encoders.tf_events(points(range(40), 1.6e9)))
+    records = load([tmp_path])
+    assert [run.id for run in records.runs] == ["run"]
+    assert records.steps["step"].to_list() == [*range(40), *range(30, 50)]
+
+
+def test_a_damaged_event_is_a_reject(tmp_path: Path) -> None:
+    content = bytearray(encoders.tf_events(points()))
+    content[content.index(b"train/loss") + 2] ^= 1
+    path = tmp_path / "events.out.tfevents.1"
+    path.write_bytes(content)
+    records = load([path])
+    assert records.rejects.height == 1
+    assert records.steps["loss"].count() == 39
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(60, len(encoders.tf_events(points()))))
+def test_a_cut_event_file_keeps_every_scalar_before_the_cut(cut: int) -> None:
+    content = encoders.tf_events(points())[:cut]
+    try:
+        reading = tfevents.read(Input("x", content, content=content), Options())
+    except InputError:
+        assert content.count(b"train/loss") <= 1
+        return
+    assert reading.steps is not None
+    assert reading.steps.height >= content.count(b"lr") - 1
+
+
+def test_checksums_are_those_of_the_standard() -> None:
+    # RFC 3720 B.4: CRC-32C of 32 zero bytes is 0x8a9136aa.
+    crc = 0x8A9136AA
+    expected = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    assert int(crc32c.masked(np.zeros((1, 32), dtype=np.uint8))[0]) == expected
+
+
+def test_wandb_chart_with_two_runs(tmp_path: Path) -> None:
+    names = [f"{run} - train/loss{end}" for run in ("a - b", "Group: c/d") for end in ("", "__MIN", "__MAX")]
+    header = ",".join(f'"{n}"' for n in ["Step", *names])
+    lines = [f'"{i}","{3 - i}","{3 - i}","{3 - i}","","",""' for i in range(3)] + ['"1","","","","5","4","6"']
+    (tmp_path / "wandb_export.csv").write_text("\n".join([header, *lines]) + "\n")
+    records = load([tmp_path / "wandb_export.csv"])
+    assert [run.id for run in records.runs] == ["a - b", "Group: c/d"]
+    assert records.sources[0].rows == 4
+    assert records.steps["loss"].to_list() == [3.0, 2.0, 1.0, 5.0]
+    assert any("means over several" in note for note in records.sources[0].notes)
+
+
+def test_wandb_chart_over_time_uses_the_runs_own_steps(tmp_path: Path) -> None:
+    names = [f"a - {metric}{end}" for metric in ("_step", "train/loss") for end in ("", "__MIN", "__MAX")]
+    lines = [f"{i * 1.5},{i * 10},{i * 10},{i * 10},2,2,2" for i in range(4)]
+    (tmp_path / "x.csv").write_text("\n".join([",".join(["Relative Time (Process)", *names]), *lines]))
+    records = load([tmp_path / "x.csv"])
+    assert records.steps["step"].to_list() == [0, 10, 20, 30]
+    assert records.steps["elapsed"].to_list() == [0.0, 1.5, 3.0, 4.5]
+
+
+def test_wandb_events_are_telemetry(tmp_path: Path) -> None:
+    rows = [
+        {
+            "system.gpu.0.temp": 60 + i,
+            "system.gpu.0.gpu": 99.0,
+            "system.cpu": 3.0,
+            "_timestamp": 1.7e9 + 30 * i,
+            "_wandb": True,
+        }
+        for i in range(4)
+    ]
+    (tmp_path / "wandb-events.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    gpus = load([tmp_path]).gpus
+    assert gpus["temperature"].to_list() == [60.0, 61.0, 62.0, 63.0]
+    assert gpus["gpu"].to_list() == [0] * 4
+
+
+def test_files_of_one_metric_each_are_one_run(tmp_path: Path) -> None:
+    for tag, scale in (("train_loss", 2.0), ("lr", 0.1)):
+        lines = "".join(f"{1.6e9 + i},{i},{scale}\n" for i in range(5))
+        (tmp_path / f"run-.-tag-{tag}.csv").write_text("Wall time,Step,Value\n" + lines)
+    records = load([tmp_path])
+    assert len(records.runs) == 1
+    assert records.steps.select("step", "loss", "lr").rows() == [(i, 2.0, 0.1) for i in range(5)]
+
+
+def test_mlflow_metric_files(tmp_path: Path) -> None:
+    folder = tmp_path / "mlruns" / "0" / "abc" / "metrics"
+    folder.mkdir(parents=True)
+    for name in ("train_loss", "val_loss"):
+        (folder / name).write_text("".join(f"{1_691_411_243_324 + i} {2.5 - i} {i}\n" for i in range(3)))
+    records = load([tmp_path])
+    assert len(records.runs) == 1
+    assert records.steps.select("step", "loss", "eval_loss").rows() == [(i, 2.5 - i, 2.5 - i) for i in range(3)]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_columnar_files(tmp_path: Path, kind: str) -> None:
+    frame = pl.DataFrame(
+        {"_step": [0, 1], "train/loss": [1.5, None], "eval/loss": [None, 1.25], "_timestamp": [1.7e9, 1.7e9 + 1]}
+    )
+    path = tmp_path / "history"
+    if kind == "parquet":
+        frame.write_parquet(path)
+    else:
+        frame.write_ipc(path)
+    steps = load([path]).steps
+    assert steps.select("step", "loss", "eval_loss").rows() == [(0, 1.5, None), (1, None, 1.25)]
+    path.write_bytes(path.read_bytes()[:30])
+    with pytest.raises(InputError, match="damaged"):
+        load([path])
