@@ -12,6 +12,7 @@ import polars as pl
 from gdiag import ingesters
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
+from gdiag.analyzers.needs import absent
 from gdiag.errors import UsageError
 from gdiag.ingesters.reading import Options
 from gdiag.measures.envelope import plotted
@@ -108,7 +109,7 @@ def _judge(
         if able:
             checked.append(analyzer.CODE)
         else:
-            skipped.append(Skip(analyzer.CODE, f"no {', no '.join(need.replace('|', ' or ') for need in lacking)}"))
+            skipped.append(Skip(analyzer.CODE, absent(views, lacking)))
     return tuple(sorted(findings, key=_by_severity_then_place)), tuple(checked), tuple(skipped)
 
 

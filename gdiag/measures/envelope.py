@@ -66,7 +66,10 @@ def _exact(x: Floats, windows: Sequence[Window], *, around: int, most: int) -> N
 
 
 def plotted(run: RunView, windows: Sequence[Window], layers: Sequence[str] = ()) -> list[Series]:
-    """The series of one run that plots are drawn from: columns of `steps`, and the gradient norm of `layers`."""
+    """The series of one run that plots are drawn from: columns of `steps`, and the gradient norm of `layers`.
+
+    For a block the first of its layers stands.
+    """
     found: list[Series] = []
     for name in PLOTTED:
         curve = run.series(name)
@@ -76,8 +79,10 @@ def plotted(run: RunView, windows: Sequence[Window], layers: Sequence[str] = ())
         if len(order):
             found.append(_series(run, name, step[order], value[order], windows, None))
     for layer in dict.fromkeys(layers):
-        column = next((c.column for c in run.layer_columns if c.layer == layer and c.quantity == "grad_norm"), None)
-        if column is not None and column in run.layers.columns:
+        inside = (c for c in run.layer_columns if f"{c.layer}.".startswith(f"{layer}.") and c.quantity == "grad_norm")
+        entry = next(inside, None)
+        column = entry.column if entry is not None else ""
+        if entry is not None and column in run.layers.columns:
             rows = (
                 run.layers.filter(pl.col(column).is_not_null())
                 .group_by("step")
@@ -87,7 +92,7 @@ def plotted(run: RunView, windows: Sequence[Window], layers: Sequence[str] = ())
             )
             step, value = rows["step"].cast(pl.Float64).to_numpy(), rows[column].to_numpy()
             if len(step):
-                found.append(_series(run, "grad_norm", step, value, windows, layer))
+                found.append(_series(run, "grad_norm", step, value, windows, entry.layer))
     return found
 
 

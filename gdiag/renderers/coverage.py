@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table as Grid
@@ -104,12 +104,12 @@ def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:
     if len(report.sources) > most:
         yield "", Text(f"and {count(len(report.sources) - most, 'more file')} (-v lists them)")
     if report.checked:
-        yield "checked", Text(f"{len(report.checked)}: {' '.join(report.checked)}")
+        yield "checked", Text(f"{len(report.checked)}: {codes(report.checked)}")
     by_reason: dict[str, list[str]] = {}
     for skip in report.skipped:
         by_reason.setdefault(skip.reason, []).append(skip.code)
-    for place, (reason, codes) in enumerate(by_reason.items()):
-        yield ("not checked" if not place else "", Text(f"{shown(reason)}: {' '.join(codes)}"))
+    for place, (reason, several) in enumerate(by_reason.items()):
+        yield ("not checked" if not place else "", Text(f"{shown(reason)}: {codes(several)}"))
     snippets = False
     for place, advice in enumerate(report.advice):
         sentence, colon, rest = advice.partition(": ")
@@ -117,6 +117,22 @@ def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:
         yield ("next time" if not place else "", Text(shown(f"{sentence}{colon}{rest}" if verbose else sentence)))
     if snippets and not verbose:
         yield "", Text("(-v shows a line to paste for each)", style="dim")
+
+
+def codes(several: Sequence[str]) -> str:
+    """GD101–GD108 GD201: consecutive codes as one."""
+    groups: list[list[str]] = []
+    for code in several:
+        if (
+            groups
+            and code[2:].isdigit()
+            and groups[-1][-1][2:].isdigit()
+            and int(code[2:]) == int(groups[-1][-1][2:]) + 1
+        ):
+            groups[-1].append(code)
+        else:
+            groups.append([code])
+    return " ".join(f"{g[0]}–{g[-1]}" if len(g) > 2 else " ".join(g) for g in groups)
 
 
 def _source(source: Source) -> str:

@@ -14,6 +14,9 @@ _LOG_FROM: Final = 30.0
 """Ratio of the largest to the smallest value above which a logarithmic axis shows more."""
 _NEAREST: Final = 80
 """Points shown at least, where there are so many."""
+_FAR: Final = 1.0
+"""A value is cut when it stands this many times the height of the others above them."""
+_FEW: Final = 50
 _DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of the braille pattern, by row from the top and column (Unicode block U+2800)."""
 
@@ -47,12 +50,14 @@ def draw(series: Series, onset: float, last: float | None, *, width: int, height
     finite = [v for _, low, high in points for v in (low, high) if math.isfinite(v)]
     if not finite:
         return None
-    bottom, top = min(finite), max(finite)
+    ceiling = _ceiling(points, onset, last)
+    bottom, top = min(finite), min(max(finite), ceiling)
+    height = height if top > bottom else 1
     logarithmic = bottom > 0 and top / bottom > _LOG_FROM
-    scale = math.log10 if logarithmic else float
+    scale = math.log10 if logarithmic else _quarter
     low_end, high_end = scale(bottom), scale(top)
     reach = (high_end - low_end) or 1.0
-    texts = [number(top), *[""] * (height - 2), number(bottom)]
+    texts = [number(top), *[""] * (height - 2), number(bottom)][:height]
     margin = max(map(len, texts))
     columns = max(8, width - margin - 1)
     x0, x1 = points[0][0], points[-1][0]
@@ -65,7 +70,7 @@ def draw(series: Series, onset: float, last: float | None, *, width: int, height
             marks[dot // 2] = "×"
             before = None
             continue
-        levels = sorted(round((scale(v) - low_end) / reach * (4 * height - 1)) for v in (low, high))
+        levels = sorted(round((scale(min(v, top)) - low_end) / reach * (4 * height - 1)) for v in (low, high))
         _fill(grid, dot, *levels)
         if before is not None:
             _join(grid, before, (dot, levels[0]))
@@ -74,12 +79,29 @@ def draw(series: Series, onset: float, last: float | None, *, width: int, height
         marks[round((onset - x0) / ((x1 - x0) or 1.0) * (2 * columns - 1)) // 2] = "▲"
     unit = f" [{series.unit}]" if series.unit else ""
     return Plot(
-        title=f"{series.name}{unit}{', logarithmic' if logarithmic else ''}",
+        title=f"{series.name}{unit}{', logarithmic' if logarithmic else ''}{', cut at the top' if max(finite) > top else ''}",
         labels=tuple(text.rjust(margin) for text in texts),
         rows=tuple("".join(chr(0x2800 + cell) for cell in row) for row in grid),
         marks="".join(marks).rstrip(),
         axis=_axis(x0, onset, x1, columns),
     )
+
+
+def _quarter(value: float) -> float:
+    """Only distances matter, and those between the largest floats must not overflow."""
+    return value / 4
+
+
+def _ceiling(points: Sequence[tuple[float, float, float]], onset: float, last: float | None) -> float:
+    """Where the plot is cut so that a value far from the incident and far above all others does not flatten it."""
+    end = onset if last is None else max(last, onset)
+    own = [high for x, _, high in points if onset <= x <= end and math.isfinite(high)]
+    others = sorted(high for x, _, high in points if not onset <= x <= end and math.isfinite(high))
+    if len(others) < _FEW:
+        return math.inf
+    usual, least = others[int(0.98 * (len(others) - 1))], others[int(0.02 * (len(others) - 1))]
+    reach = max([usual, *own])
+    return reach if others[-1] / 4 - reach / 4 > _FAR * (reach / 4 - least / 4) else math.inf
 
 
 def _fill(grid: list[list[int]], dot: int, low: int, high: int) -> None:
@@ -111,10 +133,10 @@ def _axis(first: float, onset: float, last: float, columns: int) -> str:
 
 
 def choose(series: Sequence[Series], names: Sequence[str], run: str, layer: str | None) -> Series | None:
-    """The first of `names` that the run has, the one of the layer before the one of the whole network."""
+    """The first of `names` that the run has, the one of the layer or in the block before that of the whole network."""
     for name in names:
-        for wanted in dict.fromkeys((layer, None)):
-            for candidate in series:
-                if candidate.name == name and candidate.run == run and candidate.layer == wanted:
-                    return candidate
+        own = [s for s in series if s.name == name and s.run == run]
+        inside = [s for s in own if layer is not None and f"{s.layer}.".startswith(f"{layer}.")]
+        for candidate in (*inside, *(s for s in own if s.layer is None)):
+            return candidate
     return None

@@ -10,6 +10,7 @@ import polars as pl
 
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
+from gdiag.analyzers.needs import absent
 from gdiag.measures.run import RunView
 from gdiag.model import Column, Report, Skip, Table, Value
 from gdiag.schema import TABLES, Records
@@ -50,7 +51,9 @@ def examine(records: Records, analyzers: Sequence[Analyzer] = ANALYZERS) -> Repo
         sources=records.sources,
         tables=tuple(table for table in tables if table.rows or table.columns[0].name == "column"),
         checked=tuple(analyzer.CODE for analyzer in able),
-        skipped=tuple(Skip(a.CODE, f"no {_spoken(needs)}") for needs, several in unable.items() for a in several),
+        skipped=tuple(
+            Skip(a.CODE, absent(views, needs.split(" and "))) for needs, several in unable.items() for a in several
+        ),
     )
 
 
@@ -98,7 +101,7 @@ def _unlocking(unable: dict[str, list[Analyzer]]) -> Table:
 
 
 def _spoken(needs: str) -> str:
-    return needs.replace("|", " or ")
+    return needs.replace("|", " or ").replace("steps.", "")
 
 
 def _rejects(records: Records) -> Table:

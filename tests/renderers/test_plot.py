@@ -65,7 +65,7 @@ def test_the_layer_of_the_incident_goes_before_the_whole_network() -> None:
 def test_any_series_is_drawn_inside_its_frame(values: list[float], onset: int, width: int, height: int) -> None:
     plot = draw(series(values), onset, onset + 3, width=width, height=height)
     if plot is not None:
-        assert len(plot.rows) == len(plot.labels) == height
+        assert len(plot.rows) == len(plot.labels) in (1, height)
         assert len({len(row) for row in plot.rows}) == 1
         assert len(plot.marks) <= len(plot.rows[0])
 
@@ -76,3 +76,16 @@ def test_the_frame_is_as_wide_as_asked() -> None:
     assert {len(label) + 1 + len(row) for label, row in zip(plot.labels, plot.rows, strict=True)} == {40}
     with pytest.raises(AttributeError):
         plot.title = ""  # type: ignore[misc]
+
+
+def test_a_first_step_far_above_all_others_does_not_flatten_the_plot() -> None:
+    plot = draw(series([1.0] * 5 + [50.0] + [1.0] * 94 + [1.5] * 100), 100, 199, width=100, height=4)
+    assert plot is not None
+    assert plot.title.endswith("cut at the top")
+    assert plot.labels[0].strip() == "1.5"
+
+
+def test_the_incident_itself_is_never_cut() -> None:
+    plot = draw(series([1.0] * 100 + [50.0] + [1.0] * 99), 100, 100, width=100, height=4)
+    assert plot is not None
+    assert plot.labels[0].strip() == "50"

@@ -6,6 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from gdiag.model import Cause, Incident, Report, Severity, Skip
+from gdiag.renderers.coverage import codes
 from gdiag.renderers.terminal import Screen, render
 from tests.renderers.reports import SPIKE
 
@@ -104,3 +105,8 @@ def test_many_incidents_are_cut_with_their_number() -> None:
     many = Report(incidents=tuple(Incident(f"t{k}", "plateau", Severity.INFO, "run") for k in range(30)))
     assert "and 21 further incidents of no greater severity (-v shows them)" in render(many)
     assert "t29" in render(many, Screen(verbose=True))
+
+
+def test_consecutive_codes_are_written_as_one() -> None:
+    assert codes(["GD101", "GD102", "GD103", "GD201", "GD202", "GD404"]) == "GD101–GD103 GD201 GD202 GD404"
+    assert codes([]) == ""

@@ -1,0 +1,28 @@
+"""What a check could not find, in words: one phrase for evidence of a kind that is wholly absent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from gdiag.measures.run import RunView
+
+KINDS: Final = {
+    "layers": "per-layer columns", "gpus": "GPU telemetry", "events": "console events", "collectives": "nccl-tests output",
+    "devices": "device list", "ports": "port counters", "facts": "hardware facts",
+}  # fmt: skip
+
+
+def absent(runs: Sequence[RunView], lacking: Sequence[str]) -> str:
+    """'no lr', 'no GPU telemetry', 'no update_norm or per-layer update_norm': `lacking` are needs as in NEEDS."""
+    parts = [" or ".join(dict.fromkeys(_words(runs, column) for column in need.split("|"))) for need in lacking]
+    return f"no {', no '.join(dict.fromkeys(parts))}"
+
+
+def _words(runs: Sequence[RunView], column: str) -> str:
+    table, _, name = column.partition(".")
+    if table == "steps" or name == "rank":
+        return name
+    if not any(run.has(table) for run in runs):
+        return KINDS[table]
+    return {"layers": f"per-layer {name}", "gpus": f"GPU {name}"}.get(table, column)

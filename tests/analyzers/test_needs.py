@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import pytest
+
+from gdiag.analyzers.needs import absent
+from gdiag.measures.run import RunView
+from tests.tables.steps import records
+
+
+@pytest.mark.parametrize(
+    ("lacking", "words"),
+    [
+        (["steps.lr"], "no lr"),
+        (["gpus.reasons", "gpus.power"], "no GPU telemetry"),
+        (["steps.update_norm|layers.update_norm"], "no update_norm or per-layer columns"),
+        (["layers.grad_norm|layers.param_norm"], "no per-layer columns"),
+        (["steps.rank", "events.kind"], "no rank, no console events"),
+    ],
+)
+def test_what_is_wholly_absent_is_one_phrase(lacking: list[str], words: str) -> None:
+    held = records(loss=[1.0, 2.0])
+    assert absent([RunView(held.runs[0], held)], lacking) == words
