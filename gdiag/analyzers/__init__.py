@@ -55,6 +55,7 @@ from gdiag.analyzers import (
     unstable_gradients,
     update_ratio,
     vanishing_gradient,
+    xid,
 )
 from gdiag.analyzers.analyzer import Analyzer
 
@@ -100,6 +101,7 @@ ANALYZERS: tuple[Analyzer, ...] = (
     replica_mismatch,
     rank_outlier,
     ecc_error,
+    xid,
     step_time_shift,
     step_time_drift,
     periodic_slow_steps,

@@ -14,6 +14,7 @@ from gdiag.measures.data import Window, batch_window, own_history_z
 from gdiag.measures.gradients import Scaling, scaling, steady, total_of_layers, unscaled
 from gdiag.measures.layers import LayerScan, LayerTable, layer_table, scan_layers
 from gdiag.measures.loss_events import LossView, loss_view
+from gdiag.measures.machine_events import Reported, reported
 from gdiag.measures.nonfinite import NonFinite, nonfinite
 from gdiag.measures.peak_stability import Instability, Stalled, instability, stalled
 from gdiag.measures.resume import FreshStart, Resume, boundaries, fresh_start, resumes
@@ -83,6 +84,11 @@ class RunView:
         elapsed = None if len(stamps) >= 2 or self.step_times is None else step_stamps(self.step_times.times)
         used = self.gpus["source"].unique().drop_nulls().to_list() if "source" in self.gpus.columns else []
         return telemetry(self.gpus, [self.records.sources[i].columns for i in used], stamps, elapsed)
+
+    @cached_property
+    def reported(self) -> list[Reported]:
+        """Xid and SXid lines by code and GPU."""
+        return reported(self.events, self.telemetry, self.step_times.times if self.step_times is not None else None)
 
     def placed(self, start: float, end: float) -> Place | None:
         """Where a stretch of telemetry time lies in this run, and its effect on step time; None without telemetry."""

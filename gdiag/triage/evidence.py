@@ -156,6 +156,14 @@ def _in_a_layer(case: Case) -> str | None:
     return finding.message if finding is not None and finding.measure("simultaneous") is False else None
 
 
+def _machines_own(case: Case) -> str | None:
+    """An Xid of the machine, not of the program."""
+    for finding in case.findings:
+        if finding.code == "GD404" and finding.severity > Severity.INFO and finding.measure("hardware") is True:
+            return finding.message
+    return None
+
+
 RULES: Final[tuple[Rule, ...]] = (
     # Data. A bad batch moves loss and gradient in the same step and leaves nothing behind (20 of 20 injected batches);
     # a moved batch statistic is as near to proof as a log comes.
@@ -218,7 +226,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("silent_data_corruption", "layer", 3.6, found("GD208", least=Severity.WARNING)),
     Rule("silent_data_corruption", "layer", 1.0, _one_layer),
     Rule("replica_divergence", "rank", 2.2, found("GD401", least=Severity.WARNING)),
-    Rule("hardware_fault", "telemetry", 5.5, found("GD403", "GD404", "GD606", least=Severity.WARNING)),
+    Rule("hardware_fault", "telemetry", 5.5, found("GD403", "GD606", least=Severity.WARNING)),
+    Rule("hardware_fault", "telemetry", 5.5, _machines_own),
+    Rule("hardware_fault", "telemetry", -2.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),
+    Rule("software_fault", "telemetry", 3.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),
     # Validation.
     Rule("overfitting", "loss", 2.2, found("GD110")),
     Rule("numeric_overflow", "loss", 3.0, found("GD111")),

@@ -1,0 +1,162 @@
+"""Lines in which the machine reports itself: Xid, SXid, lost GPUs, NCCL warnings and watchdogs, out of memory, with their clocks.
+
+Wordings: NVIDIA's open kernel modules and Xid catalogue, fabric manager and device-plugin logs, NCCL src/, PyTorch's
+ProcessGroupNCCL.cpp; see also gdiag/reference/xids.tsv.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters import telemetry, text
+from gdiag.ingesters.reading import Options
+from gdiag.schema import TABLES
+
+NEEDLES: Final = (
+    "Xid", "fallen off the bus", "GPU is lost", "RmInitAdapter failed", "NVSwitch", "The NVIDIA GPU", "NCCL WARN", "NET/IB", "libnccl",
+    "Watchdog caught", "last enqueued", "Out of memory: Killed", "oom-kill", "callbacks suppressed", "probe routine failed",
+    "No space left on device", "CUDA out of memory", "Hardware Error",
+)  # fmt: skip
+
+_XID: Final = re.compile(r"NVRM: (?:GPU at [^,]*, )?Xid \((?:PCI:)?([^)]*)\): (\d+)(?:,\s*(.*))?")
+_SXID: Final = re.compile(r"nvidia-nvswitch(\d+): SXid \((?:PCI:)?([^)]*)\): (\d+),?\s*(.*)")
+_PLUGIN: Final = re.compile(r"Xid=(\d+) on Device=(\S+?)[;,.]")
+_FABRIC: Final = re.compile(r"detected NVSwitch (fatal|non-fatal) error (\d+) on .*?pci bus id ([0-9a-fA-F:.]+)")
+_LOST: Final = re.compile(r"fallen off the bus|GPU is lost|RmInitAdapter failed", re.IGNORECASE)
+_WATCHDOG: Final = re.compile(
+    r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(\d+), OpType=(\w+).*?ran for (\d+) milliseconds",
+    re.DOTALL,
+)
+_QUEUE: Final = re.compile(r"last enqueued (?:NCCL )?work: (\d+), last completed (?:NCCL )?work: (\d+)")
+_RANK: Final = re.compile(r"\[rank ?(\d+)\]|\[?Rank (\d+)\]")
+_HOST_PREFIX: Final = re.compile(r"^([\w.-]+):\d+:\d+ \[(\d+)\] ")
+_OOM: Final = re.compile(r"CUDA out of memory|Out of memory: Killed process|oom-kill:")
+
+_BOOT: Final = re.compile(r"^(?:\d+,\d+,\d+,\S*;|\[ *\d+\.\d+\])")
+_CTIME: Final = re.compile(r"\[?((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} +\d+ \d\d:\d\d:\d\d \d{4})\]?")
+_FABRIC_CLOCK: Final = re.compile(r"\[(\w{3} \d\d \d{4} \d\d:\d\d:\d\d)\]")
+_SYSLOG: Final = re.compile(r"^(\w{3} +\d+ \d\d:\d\d:\d\d) (\S+) ")
+_GLOG: Final = re.compile(r"[EIWF](\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.(\d{3,9})")
+
+
+def events(lines: Iterable[tuple[int, str]], options: Options, year: int | None) -> tuple[pl.DataFrame, list[str]]:
+    """Rows of `events` from (line number, text), and notes. `year` completes clocks that are printed without one."""
+    rows: list[dict[str, object]] = []
+    notes: list[str] = []
+    known: list[bool] = []
+    for number, line in _joined(lines):
+        if "callbacks suppressed" in line:
+            notes.append("the kernel suppressed repeated lines: counts are lower bounds")
+            continue
+        found = _event(line)
+        if found is None:
+            continue
+        time, zoned = _clock(line, options.tz, year)
+        known.append(zoned)
+        rank, host = _RANK.search(line), _syslog_host(line)
+        prefix = _HOST_PREFIX.match(line)
+        row: dict[str, object] = {"line": number, "time": time, "zone_known": zoned if time is not None else None}
+        if rank:
+            row["rank"] = int(rank[1] or rank[2])
+        if host or prefix:
+            row["host"] = host or (prefix[1] if prefix else None)
+        if prefix:
+            row["gpu"] = int(prefix[2])
+        rows.append(row | found)
+    if rows and not any(r["time"] is not None for r in rows):
+        notes.append("clocks count from boot or are absent: events cannot be placed in time")
+    elif not all(known):
+        notes.append("local time without a zone")
+    types = TABLES["events"]
+    names = [c for c in types if c not in ("run", "source")]
+    frame = pl.DataFrame([{c: r.get(c) for c in names} for r in rows], schema={c: types[c] for c in names})
+    return frame, list(dict.fromkeys(notes))
+
+
+def _joined(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Lines with their continuations: messages that the driver or a terminal spread over several lines."""
+    held: tuple[int, str] | None = None
+    for number, line in lines:
+        goes_on = held is not None and (
+            (line.startswith((" ", "\t")) and "NVRM:" in line)
+            or not line[:1].strip()
+            or line.startswith(("0, vendor err", "milliseconds"))
+        )
+        if held is not None and goes_on:
+            held = (held[0], f"{held[1]} {line.strip()}")
+            continue
+        if held is not None:
+            yield held
+        held = (number, line)
+    if held is not None:
+        yield held
+
+
+def _event(line: str) -> dict[str, object] | None:
+    if m := _XID.search(line):
+        return {"kind": "xid", "value": float(m[2]), "bus_id": telemetry.bus(m[1]), "text": _said(line, m.start())}
+    if m := _SXID.search(line):
+        return {"kind": "sxid", "value": float(m[3]), "bus_id": telemetry.bus(m[2]), "text": _said(line, m.start())}
+    if m := _FABRIC.search(line):
+        return {"kind": "sxid", "value": float(m[2]), "bus_id": telemetry.bus(m[3]), "text": _said(line, m.start())}
+    if m := _PLUGIN.search(line):
+        return {"kind": "xid", "value": float(m[1]), "text": _said(line, m.start())}
+    if m := _WATCHDOG.search(line):
+        return {"kind": "nccl_timeout", "value": float(m[1]), "text": _said(line, m.start())}
+    if m := _QUEUE.search(line):
+        return {"kind": "nccl_timeout", "value": float(m[2]) + 1, "text": _said(line, max(0, m.start() - 60))}
+    if _LOST.search(line):
+        return {"kind": "gpu_lost", "value": 79.0, "bus_id": telemetry.bus(line), "text": _said(line, 0)}
+    if _OOM.search(line):
+        return {"kind": "oom", "text": _said(line, 0)}
+    if "NCCL WARN" in line:
+        return {"kind": "nccl_warning", "text": _said(line, line.index("NCCL WARN"))}
+    if "libnccl" in line and "segfault" in line:
+        return {"kind": "nccl_warning", "text": _said(line, 0)}
+    if "No space left on device" in line or "Hardware Error" in line:
+        return {"kind": "message", "text": _said(line, 0)}
+    return None
+
+
+def _said(line: str, start: int) -> str:
+    return text.redact(" ".join(line[start:].split()))
+
+
+def _syslog_host(line: str) -> str | None:
+    found = _SYSLOG.match(line)
+    return found[2] if found and found[2] not in ("kernel:", "kern") else None
+
+
+def _clock(line: str, tz: str | None, year: int | None) -> tuple[float | None, bool]:
+    """Unix seconds, and whether the zone is known; (None, True) for clocks that count from boot."""
+    whole = text.clocks(pl.Series([line[:80]]), tz)[0]
+    if whole is not None:
+        zoned = re.search(r"\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)\b", line[:80]) is not None
+        return float(whole), zoned or tz is not None
+    for pattern, form in ((_CTIME, "%a %b %d %H:%M:%S %Y"), (_FABRIC_CLOCK, "%b %d %Y %H:%M:%S")):
+        if found := pattern.search(line[:120]):
+            return _unix(" ".join(found[1].split()), form, tz), tz is not None
+    if year is None or _BOOT.match(line):
+        return None, True
+    if found := _SYSLOG.match(line):
+        return _unix(f"{year} {' '.join(found[1].split())}", "%Y %b %d %H:%M:%S", tz), tz is not None
+    if found := _GLOG.search(line):
+        stamp = _unix(f"{year}-{found[1]}-{found[2]} {found[3]}", "%Y-%m-%d %H:%M:%S", tz)
+        return (stamp + float(f"0.{found[4]}") if stamp is not None else None), tz is not None
+    return None, True
+
+
+def _unix(stamp: str, form: str, tz: str | None) -> float | None:
+    try:
+        moment = datetime.strptime(stamp, form)
+    except ValueError:
+        return None
+    zone = text.zone_minutes(tz)
+    if isinstance(zone, int):
+        return moment.replace(tzinfo=UTC).timestamp() - timedelta(minutes=zone).total_seconds()
+    return moment.replace(tzinfo=zone).timestamp()

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from gdiag.analyzers import xid
+from gdiag.measures.run import RunView
+from gdiag.model import Severity
+from gdiag.schema import TABLES
+from tests.analyzers.made_telemetry import START, card, noisy, timed, watched
+
+
+def saying(*rows: dict[str, object]) -> RunView:
+    """A run with telemetry whose kernel log holds these lines."""
+    types = TABLES["events"]
+    plain: dict[str, object] = {
+        "run": "run",
+        "source": 0,
+        "line": 1,
+        "kind": "xid",
+        "time": START + 1000,
+        "zone_known": True,
+    }
+    events = pl.DataFrame([{c: (plain | r).get(c) for c in types} for r in rows], schema=types)
+    run = watched(timed(noisy()), [card(g).with_columns(pl.lit(f"0000:{g:02x}:00").alias("bus_id")) for g in range(2)])
+    return RunView(run.run, replace(run.records, events=events))
+
+
+def test_a_machine_error_is_critical_and_placed_by_bus_id_and_time() -> None:
+    (finding,) = xid.analyze(
+        saying({"value": 79.0, "bus_id": "0000:01:00", "text": "Xid 79, GPU has fallen off the bus"})
+    )
+    assert finding.severity is Severity.CRITICAL
+    assert (finding.where.host, finding.where.gpu) == ("node-1", 1)
+    assert finding.where.step is not None
+    assert abs(finding.where.step - 500) <= 3
+    assert finding.measure("hardware") is True
+    assert "power-cycle" in str(finding.measure("action"))
+
+
+def test_a_programs_error_is_told_from_it() -> None:
+    (finding,) = xid.analyze(saying({"value": 31.0, "text": "MMU fault"}))
+    assert finding.severity is Severity.WARNING
+    assert finding.measure("hardware") is False
+
+
+def test_repeats_are_counted_once() -> None:
+    (finding,) = xid.analyze(saying(*[{"value": 13.0, "bus_id": "0000:00:00", "text": "x"}] * 5))
+    assert finding.number("count") == 5
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "severity"),
+    [
+        (43.0, "Ch 20", Severity.INFO),
+        (63.0, "Row Remapper: New row marked for remapping", Severity.WARNING),
+        (149.0, "NETIR_LINK_EVT Fatal XC0 i0 Link 01", Severity.CRITICAL),
+        (145.0, "RLW_REMAP Nonfatal XC0 i0 Link 02", Severity.WARNING),
+        (74.0, "NVLink: fatal error detected on link 14(0x0, 0x0, 0x10000, 0x0)", Severity.CRITICAL),
+        (74.0, "NVLink: error on link 14(0x1, 0x0, 0x0, 0x0)", Severity.INFO),
+        (45.0, "Ch 1 caused by previous Xid 149", Severity.CRITICAL),
+        (45.0, "Ch 1", Severity.INFO),
+        (9999.0, "news", Severity.INFO),
+    ],
+)
+def test_severity_by_class(value: float, text: str, severity: Severity) -> None:
+    (finding,) = xid.analyze(saying({"value": value, "text": text}))
+    assert finding.severity is severity
+
+
+def test_details_are_attached_and_are_no_findings() -> None:
+    (finding,) = xid.analyze(
+        saying(
+            {"value": 149.0, "bus_id": "0000:01:00", "text": "NETIR_LINK_EVT Fatal"},
+            {
+                "value": 154.0,
+                "bus_id": "0000:01:00",
+                "text": "Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x4 (Drain and Reset)",
+            },
+        )
+    )
+    assert "Drain and Reset" in str(finding.measure("recovery_action"))
+
+
+def test_no_lines_no_findings() -> None:
+    assert xid.analyze(saying({"kind": "checkpoint", "text": "saved"})) == []
