@@ -13,12 +13,15 @@ learning rate, another initialization; a two-block network that contains the lay
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from gdiag.measures.depth import Dead, block_path, dead_layers, profile
 from gdiag.measures.layers import LayerTable
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.schema import LayerColumn
 
 CODE = "GD203"
 NAME = "dead-layer"
@@ -43,22 +46,36 @@ def analyze(run: RunView, *, share: float = 1e-6, rows: int = 200, most: int = 8
         return []  # the gradient vanishes on the way: GD202
     frozen = _frozen_by_config(run)
     still = [d for d in dead if d.from_start and d.exact]
-    alike = [d for d in still if _in_every_block(table, d)]
+    alike = _in_every_block(table, [d for d in dead if d.from_start])
     found: list[Finding] = []
     if sum(len(d.columns) for d in still) > 0.5 * len(table.columns):
         found, alike = [_all(run, table, still, "most of the network is frozen", share)], still
     elif alike:
-        found = [_all(run, table, alike, "the same layer of every block is outside the graph or frozen", share)]
+        found = [
+            _all(
+                run,
+                table,
+                alike,
+                "the same layer of every block is frozen, outside the graph or not seen by the loss",
+                share,
+            )
+        ]
     return found + [_one(run, table, d, share, frozen) for d in dead if d not in alike][:most]
 
 
-def _in_every_block(table: LayerTable, dead: Dead) -> bool:
-    """Whether the layer of this name carries no gradient in any of at least two blocks: a choice, not an accident."""
-    if len(dead.columns) != 1:
-        return False
-    own = dead.columns[0].layer.removeprefix(block_path(dead.columns[0]))
-    same = [c for c in table.columns if own and c.layer.removeprefix(block_path(c)) == own]
-    return len(same) >= 2 and all(bool((table.frame[c.column].drop_nulls() == 0).all()) for c in same)
+def _in_every_block(table: LayerTable, dead: list[Dead]) -> list[Dead]:
+    """Those whose namesakes in all of at least two blocks carry no gradient either: a choice or a symmetry, not an accident.
+
+    The bias of a key projection is one: the softmax does not see it and its gradient is rounding noise.
+    """
+    inside = [d for d in dead if len(d.columns) == 1 and block_path(d.columns[0]) != d.layer]
+    names = Counter(_inner(d.columns[0]) for d in inside)
+    all_names = Counter(_inner(c) for c in table.columns if block_path(c) != c.layer)
+    return [d for d in inside if all_names[_inner(d.columns[0])] == names[_inner(d.columns[0])] >= 2]
+
+
+def _inner(column: LayerColumn) -> str:
+    return column.layer.removeprefix(block_path(column))
 
 
 def _one(run: RunView, table: LayerTable, dead: Dead, share: float, frozen: bool) -> Finding:
@@ -98,7 +115,7 @@ def _all(run: RunView, table: LayerTable, dead: list[Dead], reason: str, share: 
         run.where(table.row_near(first), step=first, last_step=dead[0].last_step),
         (
             Measure("layers", count), Measure("layers_total", len(table.columns)), Measure("from_start", True),
-            Measure("exact_zero", True), Measure("ratio", 0.0, limit=share),
+            Measure("exact_zero", all(d.exact for d in dead)), Measure("ratio", max(d.level / d.peers for d in dead), limit=share),
             Measure("first_layers", ", ".join(d.layer for d in dead[:3])),
         ),
     )  # fmt: skip

@@ -8,11 +8,15 @@ Why it matters: as training settles the noise of the gradient norm falls (measur
 0.26 with tiny batches); with a learning rate beyond the edge of stability it stays or grows (0.44 to 2 and more), long
 before or without any spike in the loss.
 
+A run whose loss still falls in its second half, with a gradient norm no larger than before, is told as information.
+
 What to do: halve the peak learning rate or lengthen warmup, and watch this figure in the first hundred steps; a larger
 batch and clipping at the usual norm treat the symptom.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from gdiag.measures.gradients import lasting_rise, roughness, surges
 from gdiag.measures.layers import Floats
@@ -24,7 +28,9 @@ NAME = "unstable-gradients"
 NEEDS: tuple[str, ...] = ("steps.grad_norm|layers.grad_norm",)
 
 
-def analyze(run: RunView, *, rough: float = 0.4, growth: float = 1.3, level: float = 5.0) -> list[Finding]:
+def analyze(
+    run: RunView, *, rough: float = 0.4, growth: float = 1.3, level: float = 5.0, z: float = 4.0
+) -> list[Finding]:
     """At most one finding.
 
     Args:
@@ -32,31 +38,35 @@ def analyze(run: RunView, *, rough: float = 0.4, growth: float = 1.3, level: flo
         rough: typical change from row to row in log units, in the later half.
         growth: later over earlier roughness.
         level: growth of the norm itself that counts as well.
+        z: rank-sum score of the roughest against the calmest quarter before it.
     """
     curve = run.grad_norm
     found = roughness(curve.value)
     if found is None:
         return []
     late = max(found.quarters[2:])
-    if late < rough or (found.growth < growth and found.level_growth < level):
+    if late < rough or ((found.growth < growth or found.z < z) and found.level_growth < level):
         return []
     if found.quarters[3] < 0.7 * found.quarters[0] and found.level_growth < level:
         return []
     row = found.onset or _first_disturbance(curve.value)
     step = int(curve.step[row])
     rate, rates = run.series("lr").at(step), run.series("lr").value
+    improving = _improving(run.series("loss").value)
     evidence = [
+        Measure("loss_improving", improving),
         Measure("roughness", late, limit=rough),
         Measure("roughness_before", min(found.quarters)),
         Measure("growth", found.growth, limit=growth),
         Measure("level_growth", found.level_growth, limit=level),
+        Measure("z", found.z, limit=z),
         Measure("from_start", found.onset == 0),
     ]
     if rate is not None and len(rates) and rates.max() > 0:
         evidence += [Measure("lr_at_onset", rate), Measure("lr_share_of_peak", rate / float(rates.max()))]
     return [
         Finding(
-            CODE, NAME, Severity.WARNING,
+            CODE, NAME, Severity.INFO if improving and found.level_growth < level else Severity.WARNING,
             f"Gradient norm changes by a factor of {2.718281828**late:.2f} from row to row late in the run, "
             f"{found.growth:.2g} times rougher than at its calmest, and its level rose {found.level_growth:.3g}-fold",
             run.where(curve.finite.row(row), last_step=int(curve.step[-1])),
@@ -70,3 +80,12 @@ def _first_disturbance(value: Floats) -> int:
     rows = [s.first for s in surges(value) if s.ratio >= 10]
     rise = lasting_rise(value)
     return min([*rows, *([rise[0]] if rise else [])], default=0)
+
+
+def _improving(loss: Floats) -> bool:
+    """Whether the loss still falls in the second half: its last fifth is 5 % below the middle of the run."""
+    if len(loss) < 40:
+        return False
+    tenths = [float(np.median(part)) for part in np.array_split(loss, 10)]
+    middle, last = float(np.mean(tenths[3:6])), float(np.mean(tenths[8:]))
+    return last < middle - 0.05 * abs(middle)

@@ -55,6 +55,8 @@ class Roughness:
     """1.4826 × median absolute difference of successive log values."""
     growth: float
     """Largest later quarter / smallest earlier one."""
+    z: float
+    """Rank-sum score of the row-to-row changes of the roughest later quarter against the calmest quarter before it."""
     level_growth: float
     """Median of the last tenth / smallest median of an earlier tenth."""
     onset: int
@@ -206,16 +208,31 @@ def roughness(value: Floats, least_rows: int = 40) -> Roughness | None:
     logs = np.log(value[value > 0])
     if len(logs) < least_rows:
         return None
-    jumps = np.abs(np.diff(logs))
-    parts = [1.4826 * float(np.median(part)) for part in np.array_split(jumps, 4)]
-    growth = max(later / max(1e-9, min(parts[:k])) for k, later in enumerate(parts) if k)
+    quarters = np.array_split(np.abs(np.diff(logs)), 4)
+    parts = [1.4826 * float(np.median(part)) for part in quarters]
+    pairs = [(parts[k] / max(1e-9, min(parts[:k])), int(np.argmin(parts[:k])), k) for k in range(1, 4)]
+    growth, calm, wild = max(pairs)
     tenths = [float(np.median(part)) for part in np.array_split(logs, 10)]
-    onset = 0
-    if parts[0] < ROUGH and parts[0] < 0.7 * max(parts):
-        fine = [1.4826 * float(np.median(part)) for part in np.array_split(jumps, 16)]
-        bound = np.sqrt(min(fine) * max(fine))
-        quiet = [k for k, v in enumerate(fine) if v < bound]
-        onset = min(len(logs) - 1, (max(quiet) + 1) * len(jumps) // 16) if quiet else 0
     return Roughness(
-        (parts[0], parts[1], parts[2], parts[3]), float(growth), float(np.exp(min(700.0, tenths[-1] - min(tenths[:-1])))), onset
+        (parts[0], parts[1], parts[2], parts[3]), float(growth), _rank_sum(quarters[calm], quarters[wild]),
+        float(np.exp(min(700.0, tenths[-1] - min(tenths[:-1])))), _rough_since(logs, parts),
     )  # fmt: skip
+
+
+def _rough_since(logs: Floats, parts: list[float]) -> int:
+    """Row since which three of four sixteenths of the series are rough; 0 where it is rough from the start."""
+    if parts[0] >= ROUGH or parts[0] >= 0.7 * max(parts):
+        return 0
+    fine = np.array([1.4826 * float(np.median(part)) for part in np.array_split(np.abs(np.diff(logs)), 16)])
+    high = fine >= np.sqrt(max(fine.min(), 1e-9) * min(fine.max(), 2.0))
+    share = np.cumsum(high[::-1])[::-1] / np.arange(16, 0, -1)
+    first = int(np.argmax(high & (share >= 0.75)))
+    return min(len(logs) - 1, first * len(logs) // 16)
+
+
+def _rank_sum(calm: Floats, wild: Floats) -> float:
+    """Mann-Whitney score (normal approximation) of `wild` being larger than `calm`."""
+    n, m = len(calm), len(wild)
+    rank = np.empty(n + m)
+    rank[np.argsort(np.concatenate([calm, wild]), kind="stable")] = np.arange(1, n + m + 1)
+    return float((rank[n:].sum() - m * (n + m + 1) / 2) / np.sqrt(n * m * (n + m + 1) / 12))

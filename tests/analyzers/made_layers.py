@@ -44,9 +44,12 @@ def catalogue(layers: dict[str, Floats], quantity: Quantity, blocks: int, style:
     """Catalogue entries of the layers that are there."""
     known = {name: (depth, kind) for name, depth, kind in names(blocks, style)}
     return [
-        LayerColumn(f"{quantity}:{name}", name, quantity, *known.get(name, (None, "other")))
-        for name in layers  # attention logits are per block and have no entry above
+        LayerColumn(f"{quantity}:{name}", name, quantity, *known.get(name, (_number(name), "other"))) for name in layers
     ]
+
+
+def _number(name: str) -> int | None:
+    return next((int(part) for part in name.split(".") if part.isdigit()), None)
 
 
 def layered(

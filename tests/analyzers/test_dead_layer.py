@@ -64,3 +64,11 @@ def test_quiet_and_threshold() -> None:
     made["blocks.1.fc"] *= 1e-5
     assert analyze(layered(made)) == []
     assert len(analyze(layered(made), share=1e-3)) == 1
+
+
+def test_key_biases_have_no_gradient_by_symmetry() -> None:
+    made = norms(300)
+    for b in range(3):
+        made[f"blocks.{b}.attn.k_proj.bias"] = 1e-10 * np.exp(np.random.default_rng(b).normal(0, 1, 300))
+    (finding,) = analyze(layered(made))
+    assert (finding.severity, finding.measure("exact_zero")) == (Severity.INFO, False)

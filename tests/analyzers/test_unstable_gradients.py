@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gdiag.analyzers.unstable_gradients import analyze
+from gdiag.model import Severity
 from tests.analyzers.made_runs import Floats, view
 
 
@@ -37,3 +38,12 @@ def test_quiet_when_it_calms_down_or_stays_small(sizes: tuple[float, ...]) -> No
 def test_threshold_sets_the_roughness() -> None:
     run = view({"grad_norm": rough(0.15, 0.1, 0.5, 0.8)})
     assert analyze(run, rough=2.0) == []
+
+
+def test_a_loss_that_still_falls_makes_it_information() -> None:
+    grad = rough(0.5, 0.55, 0.8, 0.8)
+    falling, flat = np.geomspace(5, 1, 1000), np.full(1000, 3.2)
+    (finding,) = analyze(view({"grad_norm": grad, "loss": falling}))
+    assert (finding.severity, finding.measure("loss_improving")) == (Severity.INFO, True)
+    (finding,) = analyze(view({"grad_norm": grad, "loss": flat}))
+    assert finding.severity is Severity.WARNING
