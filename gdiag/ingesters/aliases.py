@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-Turn = Literal["", "inverse", "root", "count", "ids", "when"]
-"""What the values still need: 1/x, square root, difference of a cumulative counter, end = start + 1, a clock to read."""
+Turn = Literal["", "inverse", "root", "log", "count", "ids"]
+"""What the values still need: 1/x, square root, logarithm, difference of a cumulative counter, end = start + 1."""
 
 ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "step": (
@@ -79,7 +79,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "tokens_per_s", "tokens_per_sec", "tokens_per_second", "tok_per_sec", "tok_sec", "tok_s", "tokens_sec", "tokens_s",
         "tps", "wps", "throughput_tps", "throughput_tokens_per_second", "device_tokens_per_second", "tokens_sec_gpu", "tgs",
         "tokens_per_gpu_per_second", "tokens_per_sec_per_gpu", "tokens_per_gpu", "device_tps", "device_tokens_per_sec",
-        "per_device_tokens_per_sec", "tokens_s_device", "train_tokens_per_second", "throughput_device_tps", "mtps",
+        "per_device_tokens_per_sec", "tokens_per_gpu_tokens_s_gpu", "tokens_per_gpu_per_second_tgs", "tokens_s_device", "train_tokens_per_second", "throughput_device_tps", "mtps",
         "throughput_device_tokens_per_second", "speed_wps", "token_throughput", "tokens_throughput",
     ),
     "batch_size": (
@@ -143,6 +143,10 @@ TURNED: Final[dict[str, tuple[str, Turn]]] = {
          "found_inf", "skip_step", "skipped_updates", "optimizer_step_skipped"),
         ("skipped", "count"),
     ),
+    **dict.fromkeys(
+        ("ppl", "perplexity", "lm_loss_ppl", "train_ppl", "train_perplexity", "language_perplexity", "train_perplexity_step"),
+        ("loss", "log"),
+    ),
     **dict.fromkeys(("batch_idx", "batch_id", "batch_index", "data_batch_id"), ("sample_start", "ids")),
 }  # fmt: skip
 """Names whose values must be turned before they mean the canonical metric; weaker than any plain alias of it."""
@@ -172,6 +176,7 @@ _FAMILIES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"^grad_(?:\d+_\d+|\d+)_norm_total$"), "grad_norm"),
     (re.compile(r"(^|_)loss(_\d+)?$"), "loss"),
 )
+_NO_LOSS = re.compile(r"frac|finite|skip|coef|weight|scale|best|final|threshold")
 _LOSS = re.compile(r"(^|_)(loss|nll|crossentropyloss|crossentropy|cross_entropy|ce)(_|$)")
 _TIMES: Final = frozenset({"step_time", "data_time", "compute_time", "comm_time", "elapsed", "time"})
 _UNITS: Final = {
@@ -228,7 +233,7 @@ def family(name: str) -> Claim | None:
     """The weak reading of a name that is like many: `lr-AdamW/pg1`, `train/box_loss`."""
     text = simplify(name)
     for pattern, canonical in _FAMILIES:
-        if pattern.search(text) and not _EVAL.search(text):
+        if pattern.search(text) and not _EVAL.search(text) and not _NO_LOSS.search(text):
             penalty = 700 if canonical == "loss" else 500
             return Claim(canonical, penalty + len(text) + (0 if "total" in text else 50))
     return None

@@ -9,19 +9,18 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import layer_names, values
-from gdiag.ingesters.aliases import RANK, RUN, Claim, claim, family, simplify
-from gdiag.ingesters.ranks import split_rank, with_rank_rows
+from gdiag.ingesters import claims, derived, layer_names, splits, values
+from gdiag.ingesters.aliases import Claim
+from gdiag.ingesters.claims import Plan
+from gdiag.ingesters.ranks import with_rank_rows
 from gdiag.ingesters.reading import Options, Reading
 from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps
 from gdiag.model import Source
-from gdiag.schema import KEYS, STEP_METRICS, LayerColumn, Quantity, empty
+from gdiag.schema import KEYS, STEP_METRICS, LayerColumn, empty
 
 LINE: Final = "line"
 _KEY_ORDER: Final = tuple(key for key in KEYS if key != "source")
 _TRAINING: Final = frozenset({"step", "loss", "eval_loss", "grad_norm", "lr", "step_time", "layers", "loss_scale"})
-_SHARE: Final = 0.1
-"""A better-named column with under this share of the fullest rival's values is a summary row, not the series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +38,8 @@ class Canonical:
     notes: tuple[str, ...]
     rejects: pl.DataFrame
     run_name: str | None = None
-
-
-@dataclass(slots=True)
-class _Plan:
-    metrics: dict[str, tuple[str, Claim]] = field(default_factory=dict)
-    layers: dict[str, tuple[Quantity, str]] = field(default_factory=dict)
-    layer_sources: dict[str, str] = field(default_factory=dict)
-    per_rank: dict[int, dict[str, tuple[str, Claim]]] = field(default_factory=dict)
-    rank: str | None = None
-    run: str | None = None
-    unmapped: list[str] = field(default_factory=list)
+    events: pl.DataFrame | None = None
+    """Checkpoints that rows speak of."""
 
 
 def canonicalise(frame: pl.DataFrame, options: Options, line: str | None = LINE) -> Canonical:
@@ -64,52 +54,76 @@ def canonicalise(frame: pl.DataFrame, options: Options, line: str | None = LINE)
         frame[line].cast(pl.Int64) if line is not None and line in frame.columns
         else pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True)
     )  # fmt: skip
-    frame = values.open_infinities(frame)
-    names = [name for name in frame.columns if name != line]
-    plan = _plan(frame, names, options)
-    notes: list[str] = []
-    bad: list[pl.DataFrame] = []
-    rank_metrics = {(rank, m) for rank, got in plan.per_rank.items() for m in got}
-    out: dict[str, pl.Series] = {}
-
-    def read(canonical: str, original: str, found: Claim) -> pl.Series:
-        parsed = values.read(frame[original], canonical, found, options.tz)
-        if parsed.bad is not None:
-            texts = frame[original].filter(parsed.bad)
-            bad.append(values.rejected(lines.filter(parsed.bad), texts, original))
-        notes.extend(parsed.notes)
-        return parsed.series
-
-    for canonical, (original, found) in plan.metrics.items():
-        out[canonical] = read(canonical, original, found).alias(canonical)
-    for column, original in plan.layer_sources.items():
-        out[column] = read(column, original, Claim(column, 0)).alias(column)
-    ranked = {rank: {m: read(m, *got).alias(m) for m, got in found.items()} for rank, found in plan.per_rank.items()}
-    data = pl.DataFrame({LINE: lines, **out})
-    data = data.with_columns(
-        rank=pl.lit(None, pl.Int32)
-        if plan.rank is None
-        else values.integers(frame[plan.rank]).cast(pl.Int32, strict=False),
-        run=pl.lit(None, pl.String) if plan.run is None else frame[plan.run].cast(pl.String),
-    )
+    frame = values.open_infinities(frame.drop(line, strict=False) if line is not None else frame)
+    plan = claims.plan(frame, frame.columns, options)
+    reader = _Reader(frame, lines, options.tz)
+    data, ranked = _read(plan, reader)
+    if (split := splits.find(frame)) is not None and "loss" in data.columns:
+        data = splits.separate(data, frame[split])
+        reader.notes.append(f"rows are told apart by {values.escape(split, 60)}")
+        plan.metrics.setdefault("eval_loss", plan.metrics["loss"])
+    data = splits.mark_checkpoints(frame, data)
     if not ranked:
         data = drop_empty(data, (LINE, "rank", "run"))
     run_name, data = _one_run(data, plan.run)
     columns = {c: original for c, (original, _) in plan.metrics.items()}
     data, step_notes = _steps(data, columns)
+    data, events = splits.take_checkpoints(data)
     if ranked:
         data = with_rank_rows(data, ranked)
-    data = values.derive(data, columns, notes)
-    notes.extend(step_notes)
-    layer_names_found = list(plan.layers)
-    data = coalesce(data)
-    steps, layers = _split(data, layer_names_found)
-    columns.update(_examples(plan, rank_metrics))
+    data = derived.derive(data, columns, {c: claim for c, (_, claim) in plan.metrics.items()}, reader.notes)
+    steps, layers = _split(coalesce(data), list(plan.layers))
+    columns.update(_examples(plan))
     return Canonical(
         steps=steps, layers=layers, layer_columns=layer_names.catalogue(plan.layers) if layers is not None else (),
-        columns=columns, unmapped=tuple(plan.unmapped), notes=tuple(dict.fromkeys(notes)),
-        rejects=pl.concat(bad) if bad else empty("rejects").drop("source"), run_name=run_name,
+        columns=columns, unmapped=tuple(plan.unmapped), notes=tuple(dict.fromkeys([*reader.notes, *step_notes])), events=events,
+        rejects=pl.concat(reader.bad) if reader.bad else empty("rejects").drop("source"), run_name=run_name,
     )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Cells of one frame as numbers, with what was bad or worth saying."""
+
+    frame: pl.DataFrame
+    lines: pl.Series
+    tz: str | None
+    notes: list[str] = field(default_factory=list)
+    bad: list[pl.DataFrame] = field(default_factory=list)
+
+    def read(self, canonical: str, original: str, found: Claim) -> pl.Series:
+        parsed = values.read(self.frame[original], canonical, found, self.tz)
+        if parsed.bad is not None:
+            texts = self.frame[original].filter(parsed.bad)
+            self.bad.append(values.rejected(self.lines.filter(parsed.bad), texts, original))
+        self.notes.extend(parsed.notes)
+        return parsed.series
+
+
+def _read(plan: Plan, reader: _Reader) -> tuple[pl.DataFrame, dict[int, dict[str, pl.Series]]]:
+    """Key columns and every metric under its canonical name; series of single ranks beside them."""
+    out: dict[str, pl.Series] = {}
+    for wanted, (original, found) in list(plan.metrics.items()):
+        series = reader.read(wanted, original, found)
+        canonical = derived.read_clock(wanted, series)
+        if canonical != wanted:
+            del plan.metrics[wanted]
+            if canonical in plan.metrics:
+                plan.unmapped.append(original)
+                continue
+            plan.metrics[canonical] = (original, found)
+        out[canonical] = series.alias(canonical)
+    for column, original in plan.layer_sources.items():
+        out[column] = reader.read(column, original, Claim(column, 0)).alias(column)
+    ranked = {
+        rank: {metric: reader.read(metric, *claimed).alias(metric) for metric, claimed in found.items()}
+        for rank, found in plan.per_rank.items()
+    }
+    rank = pl.lit(None, pl.Int32)
+    if plan.rank is not None:
+        rank = pl.lit(values.integers(reader.frame[plan.rank]).cast(pl.Int32, strict=False))
+    run = pl.lit(None, pl.String) if plan.run is None else pl.lit(reader.frame[plan.run].cast(pl.String))
+    return pl.DataFrame({LINE: reader.lines, **out}).with_columns(rank=rank, run=run), ranked
 
 
 def reading(
@@ -131,21 +145,8 @@ def reading(
             tuple(said),
         ),
         steps=got.steps, layers=got.layers, layer_columns=got.layer_columns, rejects=bad, run_name=got.run_name,
+        events=got.events,
     )  # fmt: skip
-
-
-def known(names: Sequence[str], options: Options) -> set[str]:
-    """Canonical names that these column names could be, `layers` for per-layer ones."""
-    found: set[str] = set(options.columns) & {c for c, o in options.columns.items() if o in names}
-    for name in names:
-        _, base = split_rank(name)
-        if (what := claim(base)) is not None:
-            found.add(what.canonical)
-        elif layer_names.parse(base) is not None:
-            found.add("layers")
-        elif (what := family(base)) is not None:
-            found.add(what.canonical)
-    return found
 
 
 def refuse_other(path: str, frame: pl.DataFrame, options: Options) -> None:
@@ -154,65 +155,12 @@ def refuse_other(path: str, frame: pl.DataFrame, options: Options) -> None:
     Raises:
         InputError: no column is a loss, gradient norm, learning rate, step time or layer metric, nor a step with numbers.
     """
-    found = known([name for name in frame.columns if name != LINE], options)
+    found = claims.known([name for name in frame.columns if name != LINE], options)
     if found & _TRAINING:
         return
     raise InputError(
         f"{path} holds no loss, gradient norm, learning rate, step time or step count in its columns: no training log"
     )
-
-
-def _plan(frame: pl.DataFrame, names: list[str], options: Options) -> _Plan:
-    plan = _Plan()
-    schema = frame.schema
-    mapped = {original: canonical for canonical, original in options.columns.items() if original in names}
-    rivals: dict[tuple[int | None, str], list[tuple[Claim, str]]] = {}
-    for name in names:
-        if name in mapped:
-            rivals.setdefault((None, mapped[name]), []).append((Claim(mapped[name], -1), name))
-            continue
-        if simplify(name) in RANK and schema[name].is_numeric() and plan.rank is None:
-            plan.rank = name
-            continue
-        if simplify(name) in RUN and plan.run is None and schema[name] in (pl.String, pl.Int64):
-            plan.run = name
-            continue
-        rank, base = split_rank(name)
-        found = claim(base)
-        layer = layer_names.parse(base) if rank is None and found is None else None
-        if layer is not None and _usable(schema[name]):
-            column = f"{layer[0]}:{layer[1]}"
-            if column not in plan.layers:
-                plan.layers[column] = layer
-                plan.layer_sources[column] = name
-                continue
-        found = found or family(base)
-        if found is None or not (_usable(schema[name]) or found.canonical in ("time", "elapsed", "param_checksum")):
-            if schema[name].is_numeric():
-                plan.unmapped.append(name)
-            continue
-        rivals.setdefault((rank, found.canonical), []).append((found, name))
-    _choose(plan, frame, rivals)
-    return plan
-
-
-def _choose(plan: _Plan, frame: pl.DataFrame, rivals: dict[tuple[int | None, str], list[tuple[Claim, str]]]) -> None:
-    for (rank, canonical), candidates in rivals.items():
-        ranked = sorted(candidates, key=lambda candidate: candidate[0].rank)
-        if len(ranked) > 1 and ranked[0][0].rank >= 0:
-            counts = {name: frame[name].count() for _, name in ranked}
-            enough = _SHARE * max(counts.values())
-            ranked = [c for c in ranked if counts[c[1]] >= max(enough, 1)] or ranked
-        found, name = ranked[0]
-        if rank is None:
-            plan.metrics[canonical] = (name, found)
-        else:
-            plan.per_rank.setdefault(rank, {})[canonical] = (name, found)
-        plan.unmapped.extend(n for _, n in candidates if n != name)
-
-
-def _usable(kind: pl.DataType) -> bool:
-    return kind.is_numeric() or kind in (pl.String, pl.Boolean, pl.Null) or kind.is_temporal()
 
 
 def _one_run(data: pl.DataFrame, column: str | None) -> tuple[str | None, pl.DataFrame]:
@@ -251,13 +199,14 @@ def _split(data: pl.DataFrame, layer_columns: list[str]) -> tuple[pl.DataFrame, 
     return steps, layers if layers.height else None
 
 
-def _examples(plan: _Plan, rank_metrics: set[tuple[int, str]]) -> dict[str, str]:
+def _examples(plan: Plan) -> dict[str, str]:
     """One entry per family of columns: `layers.grad_norm` → the first such column, `loss[rank]` → rank0/loss."""
     found: dict[str, str] = {}
     for column, (quantity, _) in plan.layers.items():
         found.setdefault(f"layers.{quantity}", plan.layer_sources[column])
-    for rank, metric in sorted(rank_metrics):
-        found.setdefault(f"{metric}[rank]", plan.per_rank[rank][metric][0])
+    for _, metrics in sorted(plan.per_rank.items()):
+        for metric, (original, _) in metrics.items():
+            found.setdefault(f"{metric}[rank]", original)
     if plan.rank is not None:
         found["rank"] = plan.rank
     if plan.run is not None:

@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import algoperf, columns, csv_rows
+from gdiag.ingesters import algoperf, claims, columns, csv_rows
 from gdiag.ingesters.aliases import RUN, simplify
 from gdiag.ingesters.reading import Input, Options, Reading
 
@@ -28,7 +28,7 @@ def recognise(given: Input) -> float:
         return 0.0
     if not shape.skip:
         return 0.35
-    return 0.45 if columns.known(shape.names, Options()) else 0.1
+    return 0.45 if claims.known(shape.names, Options()) else 0.1
 
 
 def sniff(head: bytes) -> csv_rows.Shape | None:
@@ -50,7 +50,7 @@ def sniff(head: bytes) -> csv_rows.Shape | None:
             continue
         widths = [len(row) for row in csv.reader(body, delimiter=separator)]
         if sum(width == len(names) for width in widths) >= 0.5 * len(widths) and (
-            widths or columns.known(names, Options())
+            widths or claims.known(names, Options())
         ):
             comma = separator == ";" and any(re.search(r"\d,\d", line) for line in body)
             return csv_rows.Shape(separator, tuple(names), first, comma)
@@ -141,7 +141,7 @@ def _refuse_runs(path: str, frame: pl.DataFrame, options: Options) -> None:
         raise InputError(
             f"{path} is a wandb runs table, one row a run with its last values: no series (export the chart's or the history's CSV)"
         )
-    found = columns.known(frame.columns, options)
+    found = claims.known(frame.columns, options)
     if found & {"step", "epoch", "time"} or frame.height == 0:
         return
     naming = [

@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import columns, flat
+from gdiag.ingesters import claims, columns, flat
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT = "json"
@@ -48,7 +48,7 @@ def read(given: Input, options: Options) -> Reading:
             frame = _columns(lists)
             if frame is None:
                 raise InputError(f"{given.path} is a JSON object whose lists have different lengths: no table")
-            least = _NAMED if columns.known(frame.columns, options) else _UNNAMED
+            least = _NAMED if claims.known(frame.columns, options) else _UNNAMED
             if frame.height < least:
                 raise InputError(f"{given.path} is {_MORE}")
             note = f"one object of columns with {frame.height} values each"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 import polars.selectors as cs
 
+from gdiag.ingesters import clocks
 from gdiag.ingesters.aliases import Claim
 
 _ABSENT: Final = ("", "null", "none", "n/a", "na", "-", "--", "<na>", "not logged")
@@ -34,17 +34,17 @@ class Parsed:
 def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Parsed:
     """A column in the unit of `canonical`, Float64, null where nothing was logged."""
     if canonical == "time" and (column.dtype == pl.String or column.dtype.is_temporal()):
-        clock = clock_seconds(column, tz)
+        clock = clocks.seconds(column, tz)
         if clock is not None:
             return Parsed(clock)
     if canonical == "elapsed" and column.dtype == pl.String:
-        column = _durations(column)
+        column = clocks.durations(column)
     parsed = numbers(column)
     series, notes = parsed.series, list(parsed.notes)
     if found.scale is not None and found.scale != 1.0:
         series = series * found.scale
     if canonical == "time":
-        series = _unix(series)
+        series = clocks.unix(series)
     elif canonical == "memory" and found.scale is None:
         series = _bytes(series)
     if found.turn == "inverse":
@@ -53,6 +53,9 @@ def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Par
     elif found.turn == "root":
         series = series.sqrt()
         notes.append(f"{canonical} is the square root of {escape(column.name, 60)}")
+    elif found.turn == "log":
+        series = pl.select(pl.when(series > 0).then(series.log()).when(series.is_nan()).then(series)).to_series()
+        notes.append(f"{canonical} is the logarithm of {escape(column.name, 60)}")
     elif found.turn == "count":
         series = _flags(series)
     return Parsed(series, parsed.bad, tuple(notes))
@@ -80,97 +83,6 @@ def numbers(column: pl.Series) -> Parsed:
 def integers(column: pl.Series) -> pl.Series:
     """A column of small whole numbers as Int64; what is none is null."""
     return numbers(column).series.cast(pl.Int64, strict=False)
-
-
-def derive(data: pl.DataFrame, columns: dict[str, str], notes: list[str]) -> pl.DataFrame:
-    """Step time from a running clock, the end of a batch id, where only these were logged."""
-    if "step_time" not in data.columns and "elapsed" in data.columns and _fine(data["elapsed"]):
-        gap = pl.col("elapsed").drop_nulls().diff()
-        steps = pl.col("step").filter(pl.col("elapsed").is_not_null()).diff()
-        rate = data.select(pl.when((gap > 0) & (steps > 0)).then(gap / steps).alias("step_time")).to_series()
-        rows = data["elapsed"].is_not_null().arg_true()
-        spread = pl.DataFrame({"_i": rows, "step_time": rate})
-        data = (
-            data.with_columns(_i=pl.int_range(pl.len(), dtype=pl.UInt32))
-            .join(spread, on="_i", how="left", maintain_order="left")
-            .drop("_i")
-        )
-        columns["step_time"] = columns.get("elapsed", "elapsed")
-        notes.append(f"step_time is the difference of {escape(columns['step_time'], 60)} per step")
-    return data
-
-
-def _fine(clock: pl.Series) -> bool:
-    """Whether a running clock is on most rows and finer than a tenth of the time between them."""
-    present = clock.drop_nulls()
-    if present.len() < 3 or present.len() < 0.5 * clock.len():
-        return False
-    whole = bool((present == present.round()).all())
-    gap = present.diff().median()
-    return not whole or (isinstance(gap, float) and gap >= 10.0)
-
-
-def clock_seconds(column: pl.Series, tz: str | None) -> pl.Series | None:
-    """Clock texts or datetimes as Unix seconds, None when they are no clocks."""
-    if column.dtype == pl.String:
-        text = column.str.strip_chars()
-        if text.cast(pl.Float64, strict=False).count() == text.count():
-            return None
-        parsed = _clock(text)
-        if parsed is None:
-            return None
-        column = parsed
-    elif column.dtype == pl.Date:
-        column = column.cast(pl.Datetime("us"))
-    elif not isinstance(column.dtype, pl.Datetime):
-        return None
-    if column.dtype == pl.Datetime and getattr(column.dtype, "time_zone", None) is None and tz is not None:
-        column = _zoned(column, tz)
-    return column.dt.epoch("us").cast(pl.Float64) / 1e6
-
-
-def _zoned(column: pl.Series, tz: str) -> pl.Series:
-    offset = re.fullmatch(r"([+-])(\d\d):?(\d\d)", tz)
-    if offset:
-        sign = 1 if offset.group(1) == "+" else -1
-        return column.dt.offset_by(f"{-sign * (int(offset.group(2)) * 60 + int(offset.group(3)))}m")
-    return column.dt.replace_time_zone(tz, ambiguous="earliest", non_existent="null").dt.convert_time_zone("UTC")
-
-
-def _clock(text: pl.Series) -> pl.Series | None:
-    """ISO 8601 and its cousins with `/` or a blank, with or without fraction and offset."""
-    plain = text.str.replace(r"^\[|\]$", "").str.replace_all("/", "-").str.replace(r"([0-9])[T_]([0-9])", "$1 $2")
-    plain = plain.str.replace(r",(\d+)", ".$1").str.replace(r"\s*(?:Z|UTC)$", "+00:00")
-    for form in ("%Y-%m-%d %H:%M:%S%.f%:z", "%Y-%m-%d %H:%M:%S%.f%z"):
-        aware = plain.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC")
-        if aware.count() and aware.count() >= 0.5 * text.count():
-            return aware
-    for form in ("%Y-%m-%d %H:%M:%S%.f", "%m-%d-%Y %H:%M:%S%.f", "%Y-%m-%d %H:%M"):
-        naive = plain.str.to_datetime(form, strict=False, time_unit="us")
-        if naive.count() and naive.count() >= 0.5 * text.count():
-            return naive
-    return None
-
-
-def _durations(column: pl.Series) -> pl.Series:
-    """`[N days, ]H:MM:SS` or MM:SS as seconds; other text is left as it is."""
-    parts = column.str.extract_groups(r"^\s*(?:(\d+) days?,? ?)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)\s*$").struct.unnest()
-    days, hours, minutes, seconds = (parts.to_series(i).cast(pl.Float64, strict=False) for i in range(4))
-    total = days.fill_null(0.0) * 86400 + hours.fill_null(0.0) * 3600 + minutes * 60 + seconds
-    if total.count() == 0:
-        return column
-    return total.alias(column.name)
-
-
-def _unix(series: pl.Series) -> pl.Series:
-    """Unix clocks in ms, µs or ns as seconds."""
-    middle = series.drop_nulls().median()
-    if not isinstance(middle, int | float):
-        return series
-    for limit, scale in ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3)):
-        if middle > limit:
-            return series * scale
-    return series
 
 
 def _bytes(series: pl.Series) -> pl.Series:

@@ -145,3 +145,72 @@ def test_a_running_clock_gives_step_times_and_survives_a_reset() -> None:
     frame = pl.DataFrame({"step": [0, 10, 20, 30, 40], "train_time_ms": [100, 1100, 2100, 50, 1050], "loss": [1.0] * 5})
     steps = canonicalise(frame, Options()).steps
     assert steps["step_time"].to_list() == pytest.approx([None, 0.1, 0.1, None, 0.1])
+
+
+def steps_of(**columns: list[object]) -> pl.DataFrame:
+    return canonicalise(pl.DataFrame(columns, strict=False), Options()).steps
+
+
+def test_a_split_column_tells_evaluation_rows() -> None:
+    steps = steps_of(step=[0, 1, 1, 2], split=["train", "train", "val", "train"], loss=[3.0, 2.0, 2.5, 1.0])
+    assert steps["loss"].to_list() == [3.0, 2.0, None, 1.0]
+    assert steps["eval_loss"].to_list() == [None, None, 2.5, None]
+
+
+def test_rows_about_checkpoints_become_events() -> None:
+    frame = pl.DataFrame(
+        {"step": [0, 1, 1, 2], "event": ["step", "step", "checkpoint saved", "step"], "loss": [3.0, 2.0, None, 1.0]}
+    )
+    got = canonicalise(frame, Options())
+    assert got.events is not None
+    assert got.events.select("step", "kind").rows() == [(1, "checkpoint")]
+    assert got.steps["loss"].drop_nulls().to_list() == [3.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.7e9, 1.7e9 + 1, 1.7e9 + 2], "time"),
+        ([1.7e12, 1.7e12 + 1e3, 1.7e12 + 2e3], "time"),
+        ([0.0, 10.0, 20.0], "elapsed"),
+        ([0.9, 1.1, 1.0], "step_time"),
+    ],
+)
+def test_what_a_column_called_time_is(values: list[float], expected: str) -> None:
+    steps = steps_of(step=[0, 1, 2], time=list(values), loss=[1.0, 1.0, 1.0])
+    assert steps[expected].count() == 3
+    if expected == "time":
+        assert steps["time"][0] == 1.7e9
+
+
+def test_milliseconds_without_a_unit_are_seen_by_the_clock() -> None:
+    n = 40
+    steps = steps_of(step=list(range(n)), dt=[250.0] * n, timestamp=[1.7e9 + 0.25 * i for i in range(n)])
+    assert steps["step_time"].to_list() == [0.25] * n
+
+
+def test_perplexity_stands_in_for_a_loss() -> None:
+    assert steps_of(step=[0, 1], ppl=[1.0, 2.718281828459045])["loss"].to_list() == pytest.approx([0.0, 1.0])
+    assert steps_of(step=[0, 1], ppl=[1.0, 2.0], loss=[5.0, 4.0])["loss"].to_list() == [5.0, 4.0]
+
+
+def test_tokens_of_one_step_are_no_counter() -> None:
+    got = canonicalise(
+        pl.DataFrame({"step": range(9), "num_tokens": [512, 480] * 4 + [500], "loss": [1.0] * 9}), Options()
+    )
+    assert "tokens" not in got.steps.columns
+    assert any("does not count up" in note for note in got.notes)
+
+
+def test_batch_ids_are_data_ids() -> None:
+    steps = steps_of(step=[0, 1], batch_idx=[7, 3], loss=[1.0, 1.0])
+    assert steps.select("sample_start", "sample_end").rows() == [(7.0, 8.0), (3.0, 4.0)]
+
+
+def test_rows_of_ranks_keep_their_rank() -> None:
+    steps = steps_of(step=[0, 0, 1], rank=[0, 1, None], loss=[1.0, 2.0, 3.0])
+    assert steps["rank"].to_list() == [0, 1, None]
+
+
+def test_the_largest_double_is_an_infinity() -> None:
+    assert steps_of(step=[0, 1], loss=[1.0, 1.7976931348623157e308])["loss"].to_list() == [1.0, float("inf")]

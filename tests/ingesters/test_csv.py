@@ -82,8 +82,13 @@ def test_ragged_and_cut_rows_are_rejects(tmp_path: Path) -> None:
 
 
 def test_a_table_of_runs_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="table of runs"):
+    with pytest.raises(InputError, match="runs table"):
         loaded(tmp_path, '"Name","State","lr","train_loss"\n"a","finished","0.1","2.0"\n"b","crashed","0.2","3.0"\n')
+
+
+def test_an_ablation_table_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="table of runs"):
+        loaded(tmp_path, "run_name,seed,lr,final_train_loss\nbase,1,0.1,2.0\nwide,1,0.1,1.9\ndeep,2,0.1,1.8\n")
 
 
 def test_algoperf_writes_nan_as_an_empty_cell(tmp_path: Path) -> None:

@@ -1,0 +1,99 @@
+"""Which column of a frame becomes which metric, layer or key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters import layer_names
+from gdiag.ingesters.aliases import RANK, RUN, Claim, claim, family, simplify
+from gdiag.ingesters.ranks import split_rank
+from gdiag.ingesters.reading import Options
+from gdiag.schema import Quantity
+
+_SHARE: Final = 0.1
+"""A better-named column with under this share of the fullest rival's values is a summary row, not the series."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """Which column becomes what."""
+
+    metrics: dict[str, tuple[str, Claim]] = field(default_factory=dict)
+    layers: dict[str, tuple[Quantity, str]] = field(default_factory=dict)
+    layer_sources: dict[str, str] = field(default_factory=dict)
+    per_rank: dict[int, dict[str, tuple[str, Claim]]] = field(default_factory=dict)
+    rank: str | None = None
+    run: str | None = None
+    unmapped: list[str] = field(default_factory=list)
+
+
+def known(names: Sequence[str], options: Options) -> set[str]:
+    """Canonical names that these column names could be, `layers` for per-layer ones."""
+    found: set[str] = set(options.columns) & {c for c, o in options.columns.items() if o in names}
+    for name in names:
+        _, base = split_rank(name)
+        if (what := claim(base)) is not None:
+            found.add(what.canonical)
+        elif layer_names.parse(base) is not None:
+            found.add("layers")
+        elif (what := family(base)) is not None:
+            found.add(what.canonical)
+    return found
+
+
+def plan(frame: pl.DataFrame, names: list[str], options: Options) -> Plan:
+    """Every column's part: key, metric, layer, rank's metric, or none; among rivals for a metric the best-named full one wins."""
+    chosen = Plan()
+    schema = frame.schema
+    mapped = {original: canonical for canonical, original in options.columns.items() if original in names}
+    rivals: dict[tuple[int | None, str], list[tuple[Claim, str]]] = {}
+    for name in names:
+        if name in mapped:
+            rivals.setdefault((None, mapped[name]), []).append((Claim(mapped[name], -1), name))
+            continue
+        if simplify(name) in RANK and schema[name].is_numeric() and chosen.rank is None:
+            chosen.rank = name
+            continue
+        if simplify(name) in RUN and chosen.run is None and schema[name] in (pl.String, pl.Int64):
+            chosen.run = name
+            continue
+        rank, base = split_rank(name)
+        found = claim(base)
+        layer = layer_names.parse(base) if rank is None and found is None else None
+        if layer is not None and _usable(schema[name]):
+            column = f"{layer[0]}:{layer[1]}"
+            if column not in chosen.layers:
+                chosen.layers[column] = layer
+                chosen.layer_sources[column] = name
+                continue
+        found = found or family(base)
+        if found is None or not (_usable(schema[name]) or found.canonical in ("time", "elapsed", "param_checksum")):
+            if schema[name].is_numeric():
+                chosen.unmapped.append(name)
+            continue
+        rivals.setdefault((rank, found.canonical), []).append((found, name))
+    _choose(chosen, frame, rivals)
+    return chosen
+
+
+def _choose(plan: Plan, frame: pl.DataFrame, rivals: dict[tuple[int | None, str], list[tuple[Claim, str]]]) -> None:
+    for (rank, canonical), candidates in rivals.items():
+        ranked = sorted(candidates, key=lambda candidate: candidate[0].rank)
+        if len(ranked) > 1 and ranked[0][0].rank >= 0:
+            counts = {name: frame[name].count() for _, name in ranked}
+            enough = _SHARE * max(counts.values())
+            ranked = [c for c in ranked if counts[c[1]] >= max(enough, 1)] or ranked
+        found, name = ranked[0]
+        if rank is None:
+            plan.metrics[canonical] = (name, found)
+        else:
+            plan.per_rank.setdefault(rank, {})[canonical] = (name, found)
+        plan.unmapped.extend(n for _, n in candidates if n != name)
+
+
+def _usable(kind: pl.DataType) -> bool:
+    return kind.is_numeric() or kind in (pl.String, pl.Boolean, pl.Null) or kind.is_temporal()

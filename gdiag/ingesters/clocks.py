@@ -1,0 +1,70 @@
+"""Clocks and durations as seconds."""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+
+def seconds(column: pl.Series, tz: str | None) -> pl.Series | None:
+    """Clock texts or datetimes as Unix seconds, None when they are no clocks."""
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        if text.cast(pl.Float64, strict=False).count() == text.count():
+            return None
+        parsed = _clock(text)
+        if parsed is None:
+            return None
+        column = parsed
+    elif column.dtype == pl.Date:
+        column = column.cast(pl.Datetime("us"))
+    elif not isinstance(column.dtype, pl.Datetime):
+        return None
+    if column.dtype == pl.Datetime and getattr(column.dtype, "time_zone", None) is None and tz is not None:
+        column = _zoned(column, tz)
+    return column.dt.epoch("us").cast(pl.Float64) / 1e6
+
+
+def _zoned(column: pl.Series, tz: str) -> pl.Series:
+    offset = re.fullmatch(r"([+-])(\d\d):?(\d\d)", tz)
+    if offset:
+        sign = 1 if offset.group(1) == "+" else -1
+        return column.dt.offset_by(f"{-sign * (int(offset.group(2)) * 60 + int(offset.group(3)))}m")
+    return column.dt.replace_time_zone(tz, ambiguous="earliest", non_existent="null").dt.convert_time_zone("UTC")
+
+
+def _clock(text: pl.Series) -> pl.Series | None:
+    """ISO 8601 and its cousins with `/` or a blank, with or without fraction and offset."""
+    plain = text.str.replace(r"^\[|\]$", "").str.replace_all("/", "-").str.replace(r"([0-9])[T_]([0-9])", "$1 $2")
+    plain = plain.str.replace(r",(\d+)", ".$1").str.replace(r"\s*(?:Z|UTC)$", "+00:00")
+    for form in ("%Y-%m-%d %H:%M:%S%.f%:z", "%Y-%m-%d %H:%M:%S%.f%z"):
+        aware = plain.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC")
+        if aware.count() and aware.count() >= 0.5 * text.count():
+            return aware
+    for form in ("%Y-%m-%d %H:%M:%S%.f", "%m-%d-%Y %H:%M:%S%.f", "%Y-%m-%d %H:%M"):
+        naive = plain.str.to_datetime(form, strict=False, time_unit="us")
+        if naive.count() and naive.count() >= 0.5 * text.count():
+            return naive
+    return None
+
+
+def durations(column: pl.Series) -> pl.Series:
+    """`[N days, ]H:MM:SS` or MM:SS as seconds; other text is left as it is."""
+    parts = column.str.extract_groups(r"^\s*(?:(\d+) days?,? ?)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)\s*$").struct.unnest()
+    days, hours, minutes, seconds = (parts.to_series(i).cast(pl.Float64, strict=False) for i in range(4))
+    total = days.fill_null(0.0) * 86400 + hours.fill_null(0.0) * 3600 + minutes * 60 + seconds
+    if total.count() == 0:
+        return column
+    return total.alias(column.name)
+
+
+def unix(series: pl.Series) -> pl.Series:
+    """Unix clocks in ms, µs or ns as seconds."""
+    middle = series.drop_nulls().median()
+    if not isinstance(middle, int | float):
+        return series
+    for limit, scale in ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3)):
+        if middle > limit:
+            return series * scale
+    return series

@@ -1,0 +1,92 @@
+"""Metrics that follow from others: step times from a clock, ends of batch ids, units that the clock gives away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from gdiag.ingesters.aliases import Claim
+from gdiag.ingesters.values import escape
+
+_THOUSAND: Final = (500.0, 2000.0)
+"""A step time that is so many times the clock's advance per step is in milliseconds."""
+_EARLY: Final = 1e8
+"""No Unix clock is below this, s: 1973."""
+
+
+def read_clock(canonical: str, series: pl.Series) -> str:
+    """What a column called `time` is: a Unix clock, a running clock, or the time of one step."""
+    if canonical != "time":
+        return canonical
+    present = series.drop_nulls().drop_nans().to_numpy()
+    if not present.size or (middle := float(np.median(present))) >= _EARLY:
+        return canonical
+    rising = present.size == 1 or float(np.mean(np.diff(present) >= 0)) > 0.95
+    return "elapsed" if rising and float(present.max()) > 1.5 * middle else "step_time"
+
+
+def derive(data: pl.DataFrame, columns: dict[str, str], claims: Mapping[str, Claim], notes: list[str]) -> pl.DataFrame:
+    """Adds what follows from other columns and says so in `notes`."""
+    data = _counters(data, columns, notes)
+    if "sample_start" in data.columns and "sample_end" not in data.columns and claims["sample_start"].turn == "ids":
+        data = data.with_columns(sample_end=pl.col("sample_start") + 1)
+        notes.append(f"data ids are batches ({escape(columns['sample_start'], 60)})")
+    if "step_time" in data.columns:
+        return _milliseconds(data, columns, claims["step_time"], notes) if "step_time" in claims else data
+    if "elapsed" in data.columns and _fine(data["elapsed"]):
+        data = data.with_columns(step_time=_per_step(data, "elapsed"))
+        columns["step_time"] = columns.get("elapsed", "elapsed")
+        notes.append(f"step_time is the difference of {escape(columns['step_time'], 60)} per step")
+    return data
+
+
+def _per_step(data: pl.DataFrame, clock: str) -> pl.Series:
+    """Advance of a running clock per step; null where it was set back."""
+    rows = data[clock].is_not_null().arg_true()
+    present = data[rows]
+    gap, steps = pl.col(clock).diff(), pl.col("step").diff()
+    same = pl.col("rank").eq_missing(pl.col("rank").shift()) & pl.col("run").eq_missing(pl.col("run").shift())
+    rate = present.select(pl.when((gap > 0) & (steps > 0) & same).then(gap / steps)).to_series()
+    spread = pl.DataFrame({"_i": rows, "rate": rate})
+    index = pl.DataFrame({"_i": pl.int_range(data.height, dtype=pl.UInt32, eager=True)})
+    return index.join(spread, on="_i", how="left", maintain_order="left")["rate"].alias("step_time")
+
+
+def _milliseconds(data: pl.DataFrame, columns: dict[str, str], found: Claim, notes: list[str]) -> pl.DataFrame:
+    """A step time without a unit in its name, held against the clock."""
+    clock = next((c for c in ("elapsed", "time") if c in data.columns and data[c].count() > 10), None)
+    if clock is None or found.scale is not None or found.turn:
+        return data
+    advance = _per_step(data, clock).drop_nulls().median()
+    middle = data["step_time"].drop_nulls().median()
+    if not isinstance(advance, float) or not isinstance(middle, float) or advance <= 0:
+        return data
+    if _THOUSAND[0] < middle / advance < _THOUSAND[1]:
+        notes.append(f"{escape(columns['step_time'], 60)} is in milliseconds, as {escape(columns[clock], 60)} shows")
+        return data.with_columns(pl.col("step_time") / 1000)
+    return data
+
+
+def _counters(data: pl.DataFrame, columns: dict[str, str], notes: list[str]) -> pl.DataFrame:
+    """Tokens and samples that do not grow are those of one step and no counter."""
+    for name in ("tokens", "samples"):
+        if name in data.columns:
+            rises = data[name].drop_nulls().diff().drop_nulls()
+            grows = (rises > 0).mean() if rises.len() else 1.0
+            if isinstance(grows, float) and grows < 0.7:
+                notes.append(f"{escape(columns.pop(name), 60)} does not count up: not used as {name} so far")
+                data = data.drop(name)
+    return data
+
+
+def _fine(clock: pl.Series) -> bool:
+    """Whether a running clock is on most rows and finer than a tenth of the time between them."""
+    present = clock.drop_nulls()
+    if present.len() < 3 or present.len() < 0.5 * clock.len():
+        return False
+    whole = bool((present == present.round()).all())
+    gap = present.diff().median()
+    return not whole or (isinstance(gap, float) and gap >= 10.0)

@@ -1,0 +1,76 @@
+"""Rows that say by a column what they are: training, evaluation, a checkpoint."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters.aliases import simplify
+from gdiag.ingesters.values import escape
+
+_NAMES: Final = (
+    "split",
+    "mode",
+    "phase",
+    "stage",
+    "type",
+    "kind",
+    "event",
+    "set",
+    "subset",
+    "prefix",
+    "partition",
+    "tag",
+    "name",
+)
+_EVAL: Final = r"^(?:.*[_/ -])?(?:val|valid|validation|eval|evaluation|evaluate|test|dev|holdout)(?:[_/ -].*)?$"
+_TRAIN: Final = r"^(?:.*[_/ -])?(?:train|training|step|log|iter|iteration)(?:[_/ -].*)?$"
+_SAVED: Final = r"checkpoint|ckpt|\bsaved?\b"
+
+
+def find(frame: pl.DataFrame) -> str | None:
+    """The column that tells training rows from evaluation rows, None when none does."""
+    for name, kind in frame.schema.items():
+        if kind == pl.String and simplify(name) in _NAMES:
+            words = frame[name].drop_nulls().unique().str.to_lowercase()
+            if words.len() <= 30 and words.str.contains(_EVAL).any() and words.str.contains(_TRAIN).any():
+                return name
+    return None
+
+
+def separate(data: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
+    """Losses of evaluation rows become `eval_loss`; what else these rows measured is not the training's."""
+    evaluation = column.str.to_lowercase().str.contains(_EVAL).fill_null(False)
+    loss = data["loss"] if "loss" in data.columns else pl.Series("loss", [None] * data.height, dtype=pl.Float64)
+    moved = (
+        pl.DataFrame({"moved": loss, "evaluation": evaluation}).select(pl.when("evaluation").then("moved")).to_series()
+    )
+    if "eval_loss" in data.columns:
+        moved = moved.fill_null(data["eval_loss"])
+    own = [name for name in ("loss", "grad_norm", "step_time", "tokens_per_s", "lr") if name in data.columns]
+    data = data.with_columns(evaluation.alias("_evaluation"), moved.alias("eval_loss"))
+    return data.with_columns(pl.when(~pl.col("_evaluation")).then(pl.col(own))).drop("_evaluation")
+
+
+def mark_checkpoints(frame: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:
+    """Adds `_saved`: what a row says about a checkpoint written, where a few rows say so."""
+    for name, kind in frame.schema.items():
+        if kind == pl.String and simplify(name) in (*_NAMES, "msg", "message", "status", "action"):
+            saved = frame[name].str.to_lowercase().str.contains(_SAVED).fill_null(False)
+            share = saved.mean()
+            if isinstance(share, float) and 0 < share < 0.5:
+                return data.with_columns(pl.select(pl.when(saved).then(frame[name])).to_series().alias("_saved"))
+    return data
+
+
+def take_checkpoints(data: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """The frame without `_saved`, and its rows as events."""
+    if "_saved" not in data.columns:
+        return data, None
+    rows = data.filter(pl.col("_saved").is_not_null())
+    time = pl.col("time") if "time" in data.columns else pl.lit(None, pl.Float64).alias("time")
+    events = rows.select("step", "line", time, pl.lit("checkpoint").alias("kind"), pl.col("_saved").alias("text"))
+    return data.drop("_saved"), events.with_columns(
+        pl.Series("text", [escape(text, 200) for text in events["text"].to_list()], dtype=pl.String)
+    )
