@@ -13,6 +13,7 @@ from gdiag.cli.doctor import doctor
 from gdiag.cli.explain import explain, listing
 from gdiag.cli.show import show
 from gdiag.cli.simulate import simulate
+from gdiag.cli.thermal import thermal
 from gdiag.errors import GdiagError
 from gdiag.version import VERSION
 
@@ -43,6 +44,7 @@ def gdiag(
 
 app.command()(analyze)
 app.command()(doctor)
+app.command()(thermal)
 app.command()(compare)
 app.command()(show)
 app.command()(explain)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _PLAIN = str.maketrans({"·": "|", "–": "-", "−": "-", "←": "<-", "×": "x", "▲": "^", "…": "...", "°": " deg", "µ": "u"})
 """Signs of the reports where the output's encoding has none of them; braille becomes dots and blanks."""
+_PLAIN |= {ord(sign): plain for sign, plain in zip("▁▂▃▄▅▆▇█", "_.-=+*%#", strict=True)}
 _PLAIN |= {code: "." if code > 0x2800 else " " for code in range(0x2800, 0x2900)}
 
 

@@ -1,0 +1,51 @@
+"""gdiag thermal: GPU telemetry and its effect on step time."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gdiag.cli import options
+from gdiag.cli.output import write, written
+from gdiag.errors import InputError, UsageError
+
+CHECKS = ("GD403", "GD404", "GD5", "GD6")
+"""What telemetry, kernel logs and step times can show."""
+
+
+def thermal(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="GPU telemetry: nvidia-smi, dmon, dcgm, rocm-smi; kernel logs.")],
+    run: Annotated[list[str] | None, typer.Option("--run", metavar="LOG", help="The run's step log, to tell the effect on step time.")] = None,
+    form: options.Form = "text",
+    output: options.Output = None,
+    fail_on: Annotated[str | None, typer.Option(metavar="info|warning|critical|never", help="Exit 1 from this severity on (default warning).")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="CODE.NAME=VALUE", help="A threshold: GD601.share=0.05.")] = None,
+    config: options.Settings = None,
+    tz: options.Zone = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="One line per incident, nothing else.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Every finding with all its evidence.")] = False,
+) -> None:  # fmt: skip
+    """Say which GPUs throttled, since when, why, and what it cost: per GPU a line, its heat over time, the incidents.
+
+    Exit code 0: nothing at or above --fail-on; 1: something is; 2: the input or the call cannot be used.
+    """
+    options.check_form(form)
+    from gdiag.analyzers import ANALYZERS
+    from gdiag.analyzers.selection import checked, choose
+    from gdiag.config import FAIL_ON
+    from gdiag.model import Severity
+    from gdiag.pipeline import diagnose
+    from gdiag.tables.thermal import with_tables
+
+    said = options.configuration(config)
+    limit = fail_on or said.fail_on or "warning"
+    if limit not in FAIL_ON:
+        raise UsageError(f"--fail-on {limit}: allowed are {', '.join(FAIL_ON)}")
+    chosen = choose(ANALYZERS, CHECKS)
+    records = options.records([*files, *(run or [])], said, None, tz, None)
+    if not records.gpus.height and not records.events.height:
+        raise InputError(f"{files[0]} holds no GPU telemetry and no kernel log; `gdiag analyze` reads step logs")
+    report = with_tables(diagnose(records, checked(chosen, options.thresholds(said, settings)), chosen), records)
+    write(written(report, form, output, quiet=quiet, verbose=verbose), output)
+    raise typer.Exit(int(limit != "never" and report.worst is not None and report.worst >= Severity[limit.upper()]))
