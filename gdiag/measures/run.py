@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
 import polars as pl
 
 from gdiag.measures import slowdowns, stragglers
@@ -11,13 +12,17 @@ from gdiag.measures.attribution import Attribution, attribute
 from gdiag.measures.changes import Learning, learning
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.data import Window, batch_window, own_history_z
+from gdiag.measures.evaluation import EvalChange, Overfit, eval_change, overfit
 from gdiag.measures.gradients import Scaling, scaling, steady, total_of_layers, unscaled
 from gdiag.measures.layers import LayerScan, LayerTable, layer_table, scan_layers
 from gdiag.measures.loss_events import LossView, loss_view
+from gdiag.measures.loss_scale import Skipping, skipping
+from gdiag.measures.loss_units import EvalUnit, Factor, eval_unit, factors
 from gdiag.measures.machine_events import Reported, reported
 from gdiag.measures.nonfinite import NonFinite, nonfinite
 from gdiag.measures.peak_stability import Instability, Stalled, instability, stalled
 from gdiag.measures.resume import FreshStart, Resume, boundaries, fresh_start, resumes
+from gdiag.measures.sample_ids import Breach, Return, breaches, returns
 from gdiag.measures.schedule import Schedule, recognise
 from gdiag.measures.scheduler_state import Mismatch, mismatches
 from gdiag.measures.segments import interval
@@ -149,6 +154,47 @@ class RunView:
     def fresh_start(self) -> FreshStart | None:
         """A log that begins late in a run with the loss of an untrained model."""
         return fresh_start(self.series("loss"), self.series("grad_norm"))
+
+    @cached_property
+    def skipping(self) -> Skipping | None:
+        """Skipped steps and halvings of the loss scale; None when there are none."""
+        return skipping(self.series("loss_scale"), self.series("skipped"))
+
+    @cached_property
+    def overfit(self) -> Overfit | None:
+        """How far validation has left its best; None with too few evaluations."""
+        return overfit(self.series("loss"), self.series("eval_loss"))
+
+    def eval_change(self, step: int) -> EvalChange | None:
+        """How the validation loss moves at `step`; None without two evaluations on both sides."""
+        return eval_change(self.series("eval_loss"), step)
+
+    @cached_property
+    def sample_breaches(self) -> list[Breach]:
+        """Places where sample ids fall back or leap ahead."""
+        restarts = [r.step for r in self.trajectory.restarts]
+        return breaches(self.series("sample_start"), self.series("sample_end"), restarts)
+
+    @cached_property
+    def sample_returns(self) -> list[Return]:
+        """Loss events at the samples of an earlier one."""
+        onsets = sorted({e.onset_step for e in self.losses[0].events})
+        return returns(onsets, self.series("sample_start"), self.series("sample_end"), self.series("epoch"))
+
+    @cached_property
+    def loss_factors(self) -> list[Factor]:
+        """Boundaries at which level and noise of the loss change by one integer factor."""
+        loss, batch = self.series("loss"), self.series("batch_size")
+        changed = batch.step[1:][np.diff(batch.value) != 0][:200]
+        jumps = [e.onset_step for e in self.losses[0].events if e.kind != "spike"]
+        drops = loss.step[1:][loss.value[1:] < 0.6 * loss.value[:-1]][:50]
+        places = [r.step for r in self.trajectory.restarts] + jumps + changed.tolist() + drops.tolist()
+        return factors(loss, places)
+
+    @cached_property
+    def eval_unit(self) -> EvalUnit | None:
+        """A validation figure in another unit than the training loss."""
+        return eval_unit(self.series("loss"), self.series("eval_loss"))
 
     def batch_window(self, step: int) -> Window | None:
         """The sample ids consumed at `step`, None when not logged."""

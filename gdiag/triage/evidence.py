@@ -217,7 +217,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("optimizer_state_lost", "resume", 2.2, said("kind", "transient", "the loss rises at the resume and returns within tens of steps", "GD109")),
     Rule("resume_mismatch", "resume", 2.2, said("kind", "level", "the loss level after the resume differs and stays", "GD109")),
     Rule("resume_mismatch", "resume", 3.0, said("kind", "fresh_model", "the loss after the resume is back at its start", "GD109")),
-    Rule("data_repeated", "data", 3.0, found("GD115")),
+    Rule("data_repeated", "data", 3.0, said("kind", "repeated_samples", "sample ids are seen again", "GD115")),
     Rule("data_order", "data", 1.5, said("kind", "skipped_samples", "sample ids are skipped at the resume", "GD115")),
     # Replicas and corruption: established by disagreement of what must agree, supported by a jump that no update explains,
     # a hypothesis otherwise; never from a loss curve alone.

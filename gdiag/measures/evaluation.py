@@ -1,0 +1,87 @@
+"""Validation beside training: where it is best, how it moves at an onset, whether it follows the training loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from gdiag.measures.baseline import mad_sigma
+from gdiag.measures.curves import Curve, Floats
+
+LEAST_EVALS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Overfit:
+    """Validation that rises from its best while training goes on falling."""
+
+    best_step: int
+    best: float
+    """Smoothed validation loss at its best [nat]."""
+    last_step: int
+    last: float
+    """Median of the last three evaluations [nat]."""
+    evals_after: int
+    rising: float
+    """Share of the steps between evaluations after the best that go up."""
+    train_change: float
+    """Training loss at the end minus at the best [nat]."""
+    noise: float
+    """Standard deviation of one evaluation [nat]."""
+
+
+def overfit(train: Curve, evaluation: Curve) -> Overfit | None:
+    """How far validation has left its best; None with fewer than five evaluations or none after the best."""
+    y = evaluation.value
+    if len(y) < LEAST_EVALS or len(train) < 20:
+        return None
+    smooth = _median3(y)
+    b = int(np.argmin(smooth))
+    after = len(y) - 1 - b
+    if after < 2:
+        return None
+    noise = mad_sigma(np.diff(y)) / sqrt(2)
+    rising = float(np.mean(np.diff(smooth[b:]) > 0))
+    last = float(np.median(y[-min(3, after) :]))
+    change = _around(train, int(evaluation.step[-1])) - _around(train, int(evaluation.step[b]))
+    return Overfit(
+        int(evaluation.step[b]), float(smooth[b]), int(evaluation.step[-1]), last, after, rising, change, noise
+    )
+
+
+def _median3(y: Floats) -> Floats:
+    padded = np.concatenate((y[:1], y, y[-1:]))
+    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, 3), axis=1), dtype=np.float64)
+
+
+def _around(train: Curve, step: int) -> float:
+    """Training level up to `step`: the median over the last twentieth of the rows, at least ten."""
+    i = int(np.searchsorted(train.step, step, side="right"))
+    width = max(10, len(train) // 20)
+    return float(np.median(train.value[max(0, i - width) : max(1, i)]))
+
+
+@dataclass(frozen=True, slots=True)
+class EvalChange:
+    """Validation loss on both sides of an onset."""
+
+    before: float
+    after: float
+    z: float
+    """Change over the standard deviation of one evaluation."""
+
+
+def eval_change(evaluation: Curve, step: int) -> EvalChange | None:
+    """How validation moves at `step`: the mean of the two evaluations after it against the two before.
+
+    None when fewer than two lie on either side. A model that was harmed moves it; data or a loader that changed do not.
+    """
+    i = int(np.searchsorted(evaluation.step, step))
+    if i < 2 or len(evaluation) - i < 2:
+        return None
+    y = evaluation.value
+    noise = max(mad_sigma(np.diff(y)) / sqrt(2), 1e-3 * abs(float(np.median(y))), 1e-9)
+    before, after = float(y[i - 2 : i].mean()), float(y[i : i + 2].mean())
+    return EvalChange(before, after, (after - before) / noise)

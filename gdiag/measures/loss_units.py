@@ -1,0 +1,94 @@
+"""Units of the loss: sums in place of means, factors of accumulation or world size, perplexities, bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import e, log, sqrt
+from typing import Literal
+
+import numpy as np
+
+from gdiag.measures.baseline import mad_sigma
+from gdiag.measures.curves import Curve
+
+SIDE = 60
+"""Rows looked at on either side of a boundary."""
+LEAST_ROWS = 20
+MOST_FACTOR = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A loss that is an integer multiple of what it was, noise included."""
+
+    step: int
+    index: int
+    factor: int
+    up: bool
+    """Multiplied rather than divided."""
+    ratio: float
+    noise_ratio: float
+    before: float
+    after: float
+
+
+def factors(loss: Curve, boundaries: Sequence[int], *, tolerance: float = 0.03) -> list[Factor]:
+    """Boundaries at which level and noise of the loss are both multiplied, or divided, by one integer.
+
+    A diverging model changes its level alone and goes on moving; a factor in the code changes both at once and stays.
+    """
+    found: list[Factor] = []
+    for step in sorted(set(boundaries)):
+        i = int(np.searchsorted(loss.step, step))
+        before, after = loss.value[max(0, i - SIDE) : i], loss.value[i : i + SIDE]
+        if len(before) < LEAST_ROWS or len(after) < LEAST_ROWS or np.median(before) <= 0 or np.median(after) <= 0:
+            continue
+        edge = min(len(before), len(after), 20)
+        ratio = float(np.median(after[:edge]) / np.median(before[-edge:]))
+        up = ratio > 1
+        factor = round(ratio if up else 1 / ratio)
+        off = abs((ratio if up else 1 / ratio) / max(factor, 1) - 1)
+        if not 2 <= factor <= MOST_FACTOR or off > tolerance:
+            continue
+        first, second = after[: len(after) // 2], after[len(after) // 2 :]
+        settled = abs(float(np.median(second) / np.median(first)) - 1) < 0.08
+        spread = mad_sigma(np.diff(after)) / max(mad_sigma(np.diff(before)), 1e-12)
+        scaled = spread if up else 1 / max(spread, 1e-12)
+        if settled and 0.6 * factor < scaled < 1.6 * factor:
+            found.append(
+                Factor(
+                    int(loss.step[i]), i, factor, up, ratio, spread, float(np.median(before)), float(np.median(after))
+                )
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class EvalUnit:
+    """A validation loss in another unit than the training loss."""
+
+    unit: Literal["perplexity", "bits"]
+    evals: int
+    ratio: float
+    """Median of the logged figure over the training loss in that unit."""
+
+
+def eval_unit(loss: Curve, evaluation: Curve) -> EvalUnit | None:
+    """Whether validation is a perplexity, or bits, where training is in nats; None with fewer than five evaluations."""
+    if len(evaluation) < 5 or len(loss) < 20:
+        return None
+    rows = np.searchsorted(loss.step, evaluation.step, side="right")
+    train = np.array([np.median(loss.value[max(0, r - 10) : max(1, r)]) for r in rows])
+    kept = (train > 0.5) & (train < 20) & (evaluation.value > 0)
+    if kept.sum() < 5:
+        return None
+    train, seen = train[kept], evaluation.value[kept]
+    gap = np.log(seen) - train
+    # A perplexity follows exp(loss) over the whole range, not at one point only.
+    if np.abs(gap).max() < 0.35 and np.median(seen / train) > 2:
+        return EvalUnit("perplexity", int(kept.sum()), float(e ** np.median(gap)))
+    bits = seen / (train / log(2))
+    if np.ptp(bits) < 0.02 * sqrt(len(bits)) and abs(float(np.median(bits)) - 1) < 0.01:
+        return EvalUnit("bits", int(kept.sum()), float(np.median(bits)))
+    return None

@@ -1,0 +1,46 @@
+"""GD110: validation leaves training."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.overfitting import analyze
+from gdiag.measures.run import RunView
+from gdiag.model import Severity
+from tests.analyzers.made_runs import Floats, learning, view
+
+
+def validated(evaluation: Floats, *, train: Floats | None = None) -> RunView:
+    """A run of 1000 steps evaluated every 50."""
+    column: list[float | None] = [None] * 1000
+    for i, value in enumerate(evaluation):
+        column[50 * i + 49] = float(value)
+    return view({"loss": learning() if train is None else train, "eval_loss": column})
+
+
+def curve(turn: int, slope: float = 0.04, noise: float = 0.005, seed: int = 0) -> Floats:
+    k = np.arange(20)
+    clean = 3.0 + np.exp(-k / 3) + slope * np.maximum(0, k - turn)
+    return np.asarray(clean + noise * np.random.default_rng(seed).standard_normal(20), dtype=np.float64)
+
+
+def test_fires_from_the_best_evaluation_on() -> None:
+    (finding,) = analyze(validated(curve(8)))
+    assert finding.severity is Severity.WARNING
+    assert finding.where.step is not None
+    assert 349 <= finding.where.step <= 549
+    assert finding.where.last_step == 999
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_quiet_on_a_flat_noisy_tail(seed: int) -> None:
+    assert analyze(validated(curve(20, noise=0.05, seed=seed))) == []
+
+
+def test_quiet_when_training_rises_too() -> None:
+    assert analyze(validated(curve(8), train=learning() + 0.01 * np.maximum(0, np.arange(1000) - 400))) == []
+
+
+def test_threshold_is_the_relative_rise() -> None:
+    assert analyze(validated(curve(8)), rise=0.5) == []

@@ -1,0 +1,50 @@
+"""GD113: the loss changes its unit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.scale_mismatch import analyze
+from gdiag.measures.run import RunView
+from gdiag.model import Severity
+from tests.analyzers.made_runs import learning, view
+
+STEP = np.concatenate((np.arange(600), np.arange(550, 1000)))
+
+
+def resumed(factor: float, shift: float = 0.0) -> RunView:
+    return view({"step": STEP, "loss": np.concatenate((learning()[:600], factor * learning(seed=1)[550:] + shift))})
+
+
+@pytest.mark.parametrize("factor", [2, 8, 64])
+def test_fires_where_level_and_noise_are_multiplied(factor: int) -> None:
+    (finding,) = analyze(resumed(factor))
+    assert finding.severity is Severity.WARNING
+    assert (finding.where.step, finding.number("factor")) == (550, factor)
+
+
+def test_quiet_on_other_factors_and_on_shifts() -> None:
+    assert analyze(resumed(1.0)) == []
+    assert analyze(resumed(2.45)) == []
+    assert analyze(resumed(1.0, shift=float(np.median(learning()[500:600])))) == []
+
+
+def test_tells_of_a_first_loss_that_is_a_sum() -> None:
+    loss = 8 * learning(start=float(np.log(50257)))
+    (finding,) = analyze(view({"loss": loss}, vocabulary=50257.0))
+    assert finding.severity is Severity.INFO
+    assert finding.number("factor") == 8
+
+
+def test_tells_of_perplexities() -> None:
+    loss = learning()
+    evaluation: list[float | None] = [None] * 1000
+    for step in range(49, 1000, 50):
+        evaluation[step] = float(np.exp(np.median(loss[step - 9 : step + 1])))
+    (finding,) = analyze(view({"loss": loss, "eval_loss": evaluation}))
+    assert finding.measure("unit") == "perplexity"
+
+
+def test_threshold_is_the_distance_from_the_integer() -> None:
+    assert analyze(resumed(2.0), tolerance=1e-9) == []
