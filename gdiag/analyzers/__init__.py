@@ -5,6 +5,7 @@ from __future__ import annotations
 from gdiag.analyzers import (
     abnormal_exit,
     attention_logit_growth,
+    bandwidth_collapse,
     batch_statistics,
     clock_outlier,
     dead_layer,
@@ -18,6 +19,8 @@ from gdiag.analyzers import (
     hard_batches,
     hidden_nan,
     hot_gpu,
+    inconsistent_output,
+    latency_jitter,
     layer_outlier,
     logging_gap,
     loss_divergence,
@@ -25,6 +28,7 @@ from gdiag.analyzers import (
     loss_plateau,
     loss_spike,
     loss_step_up,
+    low_bandwidth,
     lr_decayed_early,
     lr_discontinuity,
     lr_schedule,
@@ -62,6 +66,7 @@ from gdiag.analyzers import (
     unstable_gradients,
     update_ratio,
     vanishing_gradient,
+    wrong_results,
     xid,
 )
 from gdiag.analyzers.analyzer import Analyzer
@@ -127,4 +132,9 @@ ANALYZERS: tuple[Analyzer, ...] = (
     clock_outlier,
     hot_gpu,
     gpu_lost,
+    wrong_results,
+    low_bandwidth,
+    bandwidth_collapse,
+    latency_jitter,
+    inconsistent_output,
 )

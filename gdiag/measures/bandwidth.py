@@ -51,6 +51,12 @@ class Sweep:
         """The first fact called `key`."""
         return next((value for name, value in self.facts if name == key), None)
 
+    def place(self, *, size: int | None = None, line: object = None) -> dict[str, object]:
+        """Source and line of the first row, of the first row of `size`, or of `line`, as RunView.where takes them."""
+        rows = self.rows if size is None else self.rows.filter(pl.col("size") == size)
+        first = rows.row(0, named=True) if rows.height else {"source": None, "line": None}
+        return {"source": first["source"], "line": first["line"] if line is None else line}
+
     @property
     def n(self) -> int | None:
         """Number of ranks: from the ratio where it is exact, else from the rank list."""

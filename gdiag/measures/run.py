@@ -9,6 +9,7 @@ import polars as pl
 
 from gdiag.measures import slowdowns, stragglers
 from gdiag.measures.attribution import Attribution, attribute
+from gdiag.measures.bandwidth import Sweep, sweeps
 from gdiag.measures.changes import Learning, learning
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.data import Window, batch_window, own_history_z
@@ -263,6 +264,11 @@ class RunView:
     @cached_property
     def _layer_tables(self) -> dict[Quantity, LayerTable | None]:
         return {}
+
+    def sweeps(self) -> tuple[Sweep, ...]:
+        """Collective benchmarks, one per test run in the files."""
+        own = (self._own(table) for table in (self.records.collectives, self.records.devices, self.records.facts))
+        return sweeps(*own)
 
     @property
     def layer_columns(self) -> tuple[LayerColumn, ...]:

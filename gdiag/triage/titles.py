@@ -29,7 +29,7 @@ NAMES: Final[dict[Pattern, str]] = {
 def title(case: Case) -> str:
     """The incident in one line: what, when, where, how large."""
     name = NAMES[case.pattern]
-    if case.pattern == "log_quality":
+    if case.pattern == "log_quality" or case.lead.code.startswith("GD7"):
         return _capital(case.lead.message)
     if case.lead.code == "GD605":
         name = "Hot but not throttled"

@@ -1,0 +1,112 @@
+"""The plateau bandwidth of a collective is below what the hardware reaches.
+
+What it checks
+    The plateau (median busbw from 1 GiB on, else of the three largest sizes) against measured values of the same GPU
+    model and shape, against the network cards (`--nic-gbps`, GD702.nic_gbps), or against `--expect`. The printed average is
+    never judged: it depends on the sizes chosen. A sweep that ends below 256 MiB is not judged.
+
+Why it matters
+    Every step waits for the slowest collective. A bandwidth at an eighth of NVLink is PCIe, at a twentieth TCP sockets, at a
+    half one rail of two.
+
+What to do
+    Read the NCCL INFO lines for transport, channels and network; check NVLink and fabric manager, GPUDirect RDMA, the
+    number of cards in use, and overrides such as NCCL_TOPO_FILE or NCCL_P2P_DISABLE.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gdiag.measures.bandwidth import Sweep
+from gdiag.measures.fabric_limits import Limit, limit
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Measure, Severity
+
+CODE = "GD702"
+NAME = "low-bandwidth"
+NEEDS: tuple[str, ...] = ("collectives.busbw",)
+
+_PATHS: Final = (
+    (0.035, 0.075, "TCP sockets instead of the fabric"),
+    (0.09, 0.16, "PCIe instead of NVLink"),
+    (0.20, 0.30, "one of four rails"),
+    (0.44, 0.56, "half of the rails or links"),
+)
+"""Share of the limit → the path it is typical of (hardware.md 2.3)."""
+_RING: Final = 0.07
+"""A plateau this near to the ring's value is a healthy ring."""
+
+
+def analyze(
+    run: RunView, *, ok: float = 0.9, bad: float = 0.75, nic_gbps: float = 0.0, expect: float = 0.0
+) -> list[Finding]:
+    """One finding per test run below `ok` of its limit: info for a healthy ring or above the floor, else warning.
+
+    bad: share of the limit below which the wording says bad instead of degraded.
+    """
+    found = []
+    for sweep in run.sweeps:
+        held = limit(sweep, nic_gbps=nic_gbps, expect=expect)
+        finding = _judge(run, sweep, held, ok, bad) if held is not None else _unheld(run, sweep)
+        if finding is not None:
+            found.append(finding)
+    return found
+
+
+def _judge(run: RunView, sweep: Sweep, held: Limit, ok: float, bad: float) -> Finding | None:
+    share = sweep.plateau / held.value
+    if share >= ok:
+        return None
+    ring = held.ring is not None and held.ring < ok * held.value and abs(sweep.plateau / held.ring - 1) <= _RING
+    severity = Severity.INFO if ring else Severity.WARNING
+    word = (
+        "the plateau of a healthy ring: the switch does not reduce (NVLS is not used)"
+        if ring
+        else "degraded"
+        if share >= bad
+        else "bad"
+    )
+    path = next((name for low, high, name in _PATHS if low <= share <= high), None)
+    text = (
+        f"{_name(sweep)} reaches {sweep.plateau:.1f} GB/s, {share:.0%} of {held.value:.0f} GB/s ({held.source}): {word}"
+    )
+    if path and not ring:
+        text += f", as {path} would"
+    evidence = [
+        Measure("busbw", round(sweep.plateau, 2), "GB/s", round(held.value, 1)),
+        Measure("ratio", round(share, 3), "", ok),
+    ]
+    if path and not ring:
+        evidence.append(Measure("path", path))
+    return Finding(CODE, NAME, severity, text, run.where(sweep.place()), (*evidence, *_clues(sweep)))
+
+
+def _unheld(run: RunView, sweep: Sweep) -> Finding | None:
+    """Without a limit only a path that NCCL itself says to be crippled is a finding."""
+    channels, topology, disabled = sweep.fact("coll_channels"), sweep.fact("topology_file"), sweep.fact("p2p_disabled")
+    few = channels is not None and int(channels) <= 2
+    if sweep.hosts != 1 or not few or not (topology or disabled):
+        return None
+    why = f"NCCL_TOPO_FILE is set to {topology}" if topology else "P2P is disabled"
+    text = f"{_name(sweep)} reaches {sweep.plateau:.1f} GB/s over {channels} channels while {why}: the direct links are not used"
+    evidence = (Measure("busbw", round(sweep.plateau, 2), "GB/s"), Measure("path", "PCIe instead of NVLink"))
+    return Finding(CODE, NAME, Severity.WARNING, text, run.where(sweep.place()), (*evidence, *_clues(sweep)))
+
+
+def _clues(sweep: Sweep) -> tuple[Measure, ...]:
+    keys = (
+        "network",
+        "coll_channels",
+        "nvls_channels",
+        "topology_file",
+        "p2p_disabled",
+        "nvls_unavailable",
+        "transport",
+    )
+    return tuple(Measure(key, value) for key in keys if (value := sweep.fact(key)) is not None)
+
+
+def _name(sweep: Sweep) -> str:
+    ranks = f" over {sweep.n} ranks" if sweep.n else ""
+    return f"{sweep.collective or 'the collective'}{ranks}"

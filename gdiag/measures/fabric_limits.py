@@ -1,0 +1,81 @@
+"""What a sweep could reach: limits from GPU model, hosts and network cards, and which of them a figure matches.
+
+Bandwidth bounds per hardware.md 2.1: with B the rate of all network cards of a host, k hosts, n ranks and g = n/k ranks a
+host, a ring collective is bound by B, a tree or NVLS-tree all_reduce by B·k(n-1)/(n(k-1)), alltoall by B/g·(n-1)/(n-g).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gdiag.measures.bandwidth import JUDGED_FROM, PLATEAU_FROM, Sweep
+from gdiag.reference.fabrics import Fabric, expected, matching_nics
+
+PRACTICAL = 0.97
+"""Share of the cards' nominal rate that nccl-tests reaches at best: 24 of 25, 48.5 of 50 GB/s."""
+SHORT_SWEEP = 0.82
+"""A sweep that ends at 256 MiB reaches about this share of the plateau (H200: 402 of 480 GB/s at 128 MiB)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a sweep is held against; GB/s."""
+
+    value: float
+    """Healthy plateau bus bandwidth."""
+    ring: float | None
+    """Healthy plateau when the switch does not reduce (NVLS off)."""
+    legal: float | None
+    """Highest bandwidth that the hardware allows at all; None when unknown."""
+    source: str
+    verified: bool = True
+
+
+def limit(sweep: Sweep, *, nic_gbps: float = 0.0, expect: float = 0.0) -> Limit | None:
+    """The limit of a sweep, None when nothing says it.
+
+    nic_gbps: rate of all network cards of one host [Gb/s]. expect: plateau that the user expects [GB/s], which wins.
+    """
+    if expect > 0:
+        return Limit(expect, None, None, "--expect")
+    ranks, hosts = sweep.n, sweep.hosts
+    if ranks is None or ranks < 2 or sweep.largest < JUDGED_FROM:
+        return None
+    if hosts > 1 and nic_gbps > 0:
+        return _network(sweep, ranks, hosts, nic_gbps / 8)
+    row = expected(sweep.model or "", ranks, max(hosts, 1), sweep.collective or "") if hosts else None
+    if row is None or row.plateau is None or (hosts > 1 and row.hosts == 1):
+        return None
+    return _node(row, sweep.largest)
+
+
+def _node(row: Fabric, largest: int) -> Limit:
+    share = 1.0 if largest >= PLATEAU_FROM else SHORT_SWEEP
+    ring = row.ring * share if row.ring is not None else None
+    assert row.plateau is not None
+    return Limit(row.plateau * share, ring, 1.12 * row.nvlink, f"{row.model}: {row.source}", row.verified)
+
+
+def _network(sweep: Sweep, ranks: int, hosts: int, rate: float) -> Limit | None:
+    each = ranks / hosts
+    if sweep.collective == "all_reduce":
+        tree = hosts * (ranks - 1) / (ranks * (hosts - 1))
+        return Limit(rate * PRACTICAL, None, rate * tree, f"{rate:.0f} GB/s of network cards per host")
+    if sweep.collective == "alltoall":
+        bound = rate / each * (ranks - 1) / (ranks - each)
+        return Limit(bound * PRACTICAL, None, bound, f"{rate / each:.1f} GB/s of network cards per rank")
+    if sweep.collective == "sendrecv":
+        return Limit(rate / each * PRACTICAL, None, rate, f"{rate / each:.1f} GB/s of network cards per rank")
+    return Limit(rate * PRACTICAL, None, rate, f"{rate:.0f} GB/s of network cards per host")
+
+
+def matches(sweep: Sweep) -> str | None:
+    """Which usual set of network cards per host the plateau of a multi-host sweep fits, ring or tree."""
+    ranks, hosts = sweep.n, sweep.hosts
+    if not ranks or hosts < 2 or sweep.plateau <= 0:
+        return None
+    ring = matching_nics(sweep.plateau)
+    if ring or sweep.collective != "all_reduce":
+        return ring
+    tree = matching_nics(sweep.plateau / (hosts * (ranks - 1) / (ranks * (hosts - 1))))
+    return f"{tree} (tree)" if tree else None
