@@ -15,7 +15,11 @@ from gdiag.analyzers.analyzer import Analyzer, missing
 from gdiag.analyzers.needs import absent
 from gdiag.errors import UsageError
 from gdiag.ingesters.reading import Options
+from gdiag.measures.bandwidth import sweeps
+from gdiag.measures.bandwidth_compare import baseline
+from gdiag.measures.bandwidth_table import sweep_series, sweep_tables
 from gdiag.measures.envelope import plotted
+from gdiag.measures.fabric_limits import Said
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Incident, Report, Series, Severity, Skip, Value
 from gdiag.schema import STEP_METRICS, TABLES, Records
@@ -66,6 +70,23 @@ def between(records: Records, first: int | None, last: int | None) -> Records:
     return replace(records, steps=steps, layers=records.layers.filter(inside), events=events)
 
 
+def held_against(records: Records, reference: Records) -> Records:
+    """`records` with the benchmarks of `reference`, or its saved baseline, as what their benchmarks are held against.
+
+    Raises:
+        UsageError: the reference holds neither.
+    """
+    table = reference.baselines.select("collective", "ranks", "size", "busbw")
+    if not table.height:
+        table = baseline(sweeps(reference.collectives, reference.devices, reference.facts))
+    if not table.height:
+        raise UsageError("the baseline holds no complete benchmark row and no saved baseline")
+    runs = pl.DataFrame(
+        {"run": [run.id for run in records.runs], "source": None}, schema={"run": pl.String, "source": pl.Int32}
+    )
+    return replace(records, baselines=runs.join(table, how="cross"))
+
+
 def diagnose(
     records: Records, thresholds: Thresholds | None = None, analyzers: Sequence[Analyzer] = ANALYZERS
 ) -> Report:
@@ -80,10 +101,18 @@ def diagnose(
         findings=findings,
         incidents=incidents,
         series=tuple(series for view in views for series in _plotted(view, incidents)),
+        tables=tuple(table for view in views for table in sweep_tables(view, _said(thresholds or {}))),
         checked=checked,
         skipped=skipped,
         advice=advise_logging(facts.values(), sum(i.severity > Severity.INFO for i in incidents)),
     )
+
+
+def _said(thresholds: Thresholds) -> Said:
+    """What the user says about the fabric, for the tables as for GD702."""
+    given = thresholds.get("GD702", {})
+    figure = {name: float(given.get(name, 0)) for name in ("nic_gbps", "expect", "hosts")}
+    return Said(figure["nic_gbps"], figure["expect"], int(figure["hosts"]))
 
 
 def _plotted(view: RunView, incidents: Sequence[Incident]) -> list[Series]:
@@ -92,7 +121,7 @@ def _plotted(view: RunView, incidents: Sequence[Incident]) -> list[Series]:
     windows = [
         (i.onset_step, i.onset_step if i.last_step is None else i.last_step) for i in own if i.onset_step is not None
     ]
-    return plotted(view, windows, [i.layer for i in own if i.layer is not None])
+    return plotted(view, windows, [i.layer for i in own if i.layer is not None]) + sweep_series(view)
 
 
 def _judge(

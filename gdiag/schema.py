@@ -73,6 +73,10 @@ TABLES: Final[dict[str, dict[str, pl.DataType | type[pl.DataType]]]] = {
         "port": pl.Int32, "guid": pl.String, "counter": pl.String, "value": pl.Float64, "saturated": pl.Boolean,
         "snapshot": pl.Int32,
     },
+    "baselines": {
+        "run": pl.String, "source": pl.Int32, "collective": pl.String, "ranks": pl.Int32, "size": pl.Int64,
+        "busbw": pl.Float64,
+    },
     "rejects": {"source": pl.Int32, "line": pl.Int64, "reason": pl.String, "text": pl.String},
 }  # fmt: skip
 """Column → type of every record table. A table may lack metric columns that no source logged.
@@ -117,6 +121,8 @@ class Records:
     devices: pl.DataFrame = field(default_factory=lambda: empty("devices"))
     facts: pl.DataFrame = field(default_factory=lambda: empty("facts"))
     ports: pl.DataFrame = field(default_factory=lambda: empty("ports"))
+    baselines: pl.DataFrame = field(default_factory=lambda: empty("baselines"))
+    """What benchmarks are held against: saved baselines, or rows that pipeline.held_against puts here."""
     rejects: pl.DataFrame = field(default_factory=lambda: empty("rejects"))
 
 

@@ -7,6 +7,7 @@ from gdiag.analyzers import (
     attention_logit_growth,
     bandwidth_collapse,
     batch_statistics,
+    below_baseline,
     clock_outlier,
     dead_layer,
     dead_metric,
@@ -56,6 +57,7 @@ from gdiag.analyzers import (
     scheduler_not_restored,
     several_writers,
     skipped_steps,
+    slow_member,
     slow_steps,
     stale_values,
     step_time_drift,
@@ -137,4 +139,6 @@ ANALYZERS: tuple[Analyzer, ...] = (
     bandwidth_collapse,
     latency_jitter,
     inconsistent_output,
+    below_baseline,
+    slow_member,
 )

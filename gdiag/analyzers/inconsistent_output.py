@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gdiag.measures.bandwidth import Sweep, agreement
-from gdiag.measures.fabric_limits import limit
+from gdiag.measures.fabric_limits import Said, limit
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -27,12 +27,14 @@ NAME = "inconsistent-output"
 NEEDS: tuple[str, ...] = ("collectives.busbw",)
 
 
-def analyze(run: RunView, *, average: float = 0.005, odd_rows: float = 0.1, nic_gbps: float = 0.0) -> list[Finding]:
+def analyze(
+    run: RunView, *, average: float = 0.005, odd_rows: float = 0.1, nic_gbps: float = 0.0, hosts: int = 0
+) -> list[Finding]:
     """average: relative difference of printed and computed mean. odd_rows: share of rows whose time and algbw disagree."""
-    return [f for sweep in run.sweeps for f in _judge(run, sweep, average, odd_rows, nic_gbps)]
+    return [f for sweep in run.sweeps for f in _judge(run, sweep, average, odd_rows, Said(nic_gbps, hosts=hosts))]
 
 
-def _judge(run: RunView, sweep: Sweep, average: float, odd_rows: float, nic_gbps: float) -> Iterator[Finding]:
+def _judge(run: RunView, sweep: Sweep, average: float, odd_rows: float, said: Said) -> Iterator[Finding]:
     where = run.where(sweep.place())
 
     def finding(severity: Severity, text: str, *evidence: Measure) -> Finding:
@@ -60,7 +62,7 @@ def _judge(run: RunView, sweep: Sweep, average: float, odd_rows: float, nic_gbps
     if figures.average and abs(figures.mean_busbw / figures.average - 1) > average:
         text = f"the printed average of {figures.average:.2f} GB/s is not the mean of the rows ({figures.mean_busbw:.2f} GB/s): rows were cut"
         yield finding(Severity.INFO, text, Measure("mean_busbw", round(figures.mean_busbw, 3), "GB/s", figures.average))
-    held = limit(sweep, nic_gbps=nic_gbps)
+    held = limit(sweep, said)
     if held is not None and held.legal is not None and sweep.plateau > 1.03 * held.legal:
         text = f"{sweep.plateau:.1f} GB/s is more than the {held.legal:.1f} GB/s that {held.source} allows"
         yield finding(Severity.WARNING, text, Measure("busbw", round(sweep.plateau, 2), "GB/s", round(held.legal, 1)))

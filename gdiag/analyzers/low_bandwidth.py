@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Final
 
 from gdiag.measures.bandwidth import Sweep
-from gdiag.measures.fabric_limits import Limit, limit
+from gdiag.measures.fabric_limits import DEGRADED, HEALTHY, RING, Limit, Said, limit
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -34,20 +34,25 @@ _PATHS: Final = (
     (0.44, 0.56, "half of the rails or links"),
 )
 """Share of the limit → the path it is typical of (hardware.md 2.3)."""
-_RING: Final = 0.07
-"""A plateau this near to the ring's value is a healthy ring."""
 
 
 def analyze(
-    run: RunView, *, ok: float = 0.9, bad: float = 0.75, nic_gbps: float = 0.0, expect: float = 0.0
+    run: RunView,
+    *,
+    ok: float = HEALTHY,
+    bad: float = DEGRADED,
+    nic_gbps: float = 0.0,
+    expect: float = 0.0,
+    hosts: int = 0,
 ) -> list[Finding]:
     """One finding per test run below `ok` of its limit: info for a healthy ring or above the floor, else warning.
 
-    bad: share of the limit below which the wording says bad instead of degraded.
+    bad: share of the limit below which the wording says bad instead of degraded. nic_gbps: network cards of one host
+    together. expect: plateau that is expected, GB/s. hosts: number of hosts, where the output does not list them.
     """
     found = []
     for sweep in run.sweeps:
-        held = limit(sweep, nic_gbps=nic_gbps, expect=expect)
+        held = limit(sweep, Said(nic_gbps, expect, hosts))
         finding = _judge(run, sweep, held, ok, bad) if held is not None else _unheld(run, sweep)
         if finding is not None:
             found.append(finding)
@@ -58,7 +63,7 @@ def _judge(run: RunView, sweep: Sweep, held: Limit, ok: float, bad: float) -> Fi
     share = sweep.plateau / held.value
     if share >= ok:
         return None
-    ring = held.ring is not None and held.ring < ok * held.value and abs(sweep.plateau / held.ring - 1) <= _RING
+    ring = held.ring is not None and held.ring < ok * held.value and abs(sweep.plateau / held.ring - 1) <= RING
     severity = Severity.INFO if ring else Severity.WARNING
     word = (
         "the plateau of a healthy ring: the switch does not reduce (NVLS is not used)"

@@ -11,6 +11,7 @@ from gdiag.cli.compare import compare
 from gdiag.cli.convert import convert
 from gdiag.cli.doctor import doctor
 from gdiag.cli.explain import explain, listing
+from gdiag.cli.nccl import nccl
 from gdiag.cli.show import show
 from gdiag.cli.simulate import simulate
 from gdiag.cli.thermal import thermal
@@ -43,6 +44,7 @@ def gdiag(
 
 
 app.command()(analyze)
+app.command()(nccl)
 app.command()(doctor)
 app.command()(thermal)
 app.command()(compare)

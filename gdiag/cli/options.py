@@ -11,6 +11,7 @@ from gdiag.errors import UsageError
 
 if TYPE_CHECKING:
     from gdiag.config import Config
+    from gdiag.model import Report
     from gdiag.schema import Records
 
 Paths = Annotated[
@@ -22,6 +23,12 @@ Steps = Annotated[str | None, typer.Option("--steps", metavar="A:B", help="Only 
 Settings = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Instead of gdiag.toml or pyproject.toml here.")
 ]
+FailOn = Annotated[
+    str | None,
+    typer.Option(metavar="info|warning|critical|never", help="Exit 1 from this severity on (default warning)."),
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="One line per incident, nothing else.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Every finding with all its evidence.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here, not to the screen.")]
 
 FORMATS: Final = ("text", "json")
@@ -43,6 +50,27 @@ def configuration(path: Path | None) -> Config:
     from gdiag import config
 
     return config.load(path) if path is not None else config.find(Path())
+
+
+def fail_limit(given: str | None, config: Config) -> str:
+    """The severity from which on the exit code is 1: the option, else the configuration, else warning.
+
+    Raises:
+        UsageError: no such severity.
+    """
+    from gdiag.config import FAIL_ON
+
+    limit = given or config.fail_on or "warning"
+    if limit not in FAIL_ON:
+        raise UsageError(f"--fail-on {limit}: allowed are {', '.join(FAIL_ON)}")
+    return limit
+
+
+def exit_code(report: Report, limit: str) -> int:
+    """0 when nothing is at or above `limit`, else 1."""
+    from gdiag.model import Severity
+
+    return int(limit != "never" and report.worst is not None and report.worst >= Severity[limit.upper()])
 
 
 def records(paths: list[str], config: Config, columns: list[str] | None, tz: str | None, steps: str | None) -> Records:

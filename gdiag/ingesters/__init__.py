@@ -9,6 +9,7 @@ from typing import Final
 from gdiag.errors import InputError
 from gdiag.ingesters import (
     aligned,
+    bandwidth_baseline,
     blocks,
     columnar_files,
     console_generic,
@@ -58,6 +59,7 @@ INGESTERS: Final[tuple[Ingester, ...]] = (
     megatron, torchtitan, modded_nanogpt, llmc, step_bars, maxtext, verl,
     nanogpt, litgpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed, aligned, layer_lines,
     nccl_tests, nvidia_smi, kernel_log,
+    nccl_tests, bandwidth_baseline, nvidia_smi,
     console_generic, job_log,
 )  # fmt: skip
 """Every format; the surest wins, the earlier one on a tie."""

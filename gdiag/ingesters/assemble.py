@@ -13,7 +13,7 @@ from gdiag.ingesters.reading import Reading
 from gdiag.model import Exit, Run, Value
 from gdiag.schema import KEYS, TABLES, LayerColumn, Records, empty
 
-_TABLES: Final = ("steps", "gpus", "events", "collectives", "devices", "facts", "ports", "rejects")
+_TABLES: Final = ("steps", "gpus", "events", "collectives", "devices", "facts", "ports", "baselines", "rejects")
 _RANKED_EXITS: Final[tuple[Exit, ...]] = ("abnormal", "clean")
 
 

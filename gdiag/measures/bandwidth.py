@@ -35,7 +35,8 @@ class Sweep:
     """Ranks in the rank list."""
     ranks: tuple[int, int] | None
     """Smallest and largest number of ranks that busbw/algbw allows at the printed precision; None when it cannot tell."""
-    hosts: int
+    host_names: tuple[str, ...]
+    """Hosts of the rank list, sorted."""
     model: str | None
     plateau: float
     peak: float
@@ -46,6 +47,11 @@ class Sweep:
     """The printed average bus bandwidth."""
     facts: tuple[tuple[str, str], ...]
     """(key, value) of the section's facts, in order."""
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts in the rank list; 0 when it is absent."""
+        return len(self.host_names)
 
     def fact(self, key: str) -> str | None:
         """The first fact called `key`."""
@@ -91,7 +97,7 @@ def _sweep(section: int, rows: pl.DataFrame, devices: pl.DataFrame, facts: pl.Da
         section=section, collective=collective, inferred=name is None,
         rows=rows.select("source", "line", "size", "in_place", "time", "cpu_time", "algbw", "busbw", "wrong", "cycle", "t_cv"),
         listed=devices["rank"].n_unique() if devices.height else 0, ranks=_ranks(collective, ratio, error),
-        hosts=devices["host"].n_unique() if devices.height else 0, model=str(models[0]) if len(models) else None,
+        host_names=tuple(devices["host"].drop_nulls().unique().sort().to_list()), model=str(models[0]) if len(models) else None,
         plateau=_median(large.filter(pl.col("size").is_in(plateau_sizes))["busbw"].to_numpy()),
         peak=float(np.max(large["busbw"].to_numpy())), largest=int(sizes[-1]),
         latency=_median(small.to_numpy()) if len(small) else None, average=_float(average),

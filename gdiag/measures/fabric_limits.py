@@ -13,6 +13,11 @@ from gdiag.reference.fabrics import Fabric, expected, matching_nics
 
 PRACTICAL = 0.97
 """Share of the cards' nominal rate that nccl-tests reaches at best: 24 of 25, 48.5 of 50 GB/s."""
+HEALTHY = 0.9
+DEGRADED = 0.75
+"""Shares of the limit: healthy from 90 %, degraded from 75 %, bad below (hardware.md 2.3)."""
+RING = 0.07
+"""A plateau this near to the ring's value is a healthy ring."""
 SHORT_SWEEP = 0.82
 """A sweep that ends at 256 MiB reaches about this share of the plateau (H200: 402 of 480 GB/s at 128 MiB)."""
 
@@ -31,18 +36,30 @@ class Limit:
     verified: bool = True
 
 
-def limit(sweep: Sweep, *, nic_gbps: float = 0.0, expect: float = 0.0) -> Limit | None:
-    """The limit of a sweep, None when nothing says it.
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the user says about the fabric; 0 = nothing."""
 
-    nic_gbps: rate of all network cards of one host [Gb/s]. expect: plateau that the user expects [GB/s], which wins.
-    """
-    if expect > 0:
-        return Limit(expect, None, None, "--expect")
-    ranks, hosts = sweep.n, sweep.hosts
+    nic_gbps: float = 0.0
+    """Rate of all network cards of one host together [Gb/s]."""
+    expect: float = 0.0
+    """Plateau that is expected [GB/s]; wins over every table."""
+    hosts: int = 0
+    """Number of hosts, where the output does not list them."""
+
+
+UNSAID = Said()
+
+
+def limit(sweep: Sweep, said: Said = UNSAID) -> Limit | None:
+    """The limit of a sweep, None when nothing says it."""
+    if said.expect > 0:
+        return Limit(said.expect, None, None, "--expect")
+    ranks, hosts = sweep.n, sweep.hosts or said.hosts
     if ranks is None or ranks < 2 or sweep.largest < JUDGED_FROM:
         return None
-    if hosts > 1 and nic_gbps > 0:
-        return _network(sweep, ranks, hosts, nic_gbps / 8)
+    if hosts > 1 and said.nic_gbps > 0:
+        return _network(sweep, ranks, hosts, said.nic_gbps / 8)
     row = expected(sweep.model or "", ranks, max(hosts, 1), sweep.collective or "") if hosts else None
     if row is None or row.plateau is None or (hosts > 1 and row.hosts == 1):
         return None

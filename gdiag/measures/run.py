@@ -265,10 +265,20 @@ class RunView:
     def _layer_tables(self) -> dict[Quantity, LayerTable | None]:
         return {}
 
+    @cached_property
+    def facts(self) -> pl.DataFrame:
+        """This run's rows of `facts`."""
+        return self._own(self.records.facts)
+
+    @cached_property
+    def baselines(self) -> pl.DataFrame:
+        """What this run's benchmarks are held against."""
+        return self._own(self.records.baselines)
+
+    @cached_property
     def sweeps(self) -> tuple[Sweep, ...]:
         """Collective benchmarks, one per test run in the files."""
-        own = (self._own(table) for table in (self.records.collectives, self.records.devices, self.records.facts))
-        return sweeps(*own)
+        return sweeps(self._own(self.records.collectives), self._own(self.records.devices), self.facts)
 
     @property
     def layer_columns(self) -> tuple[LayerColumn, ...]:

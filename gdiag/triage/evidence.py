@@ -250,7 +250,9 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("link_fault", "telemetry", 1.8, _path("half", "one of four")),
     Rule("network_congestion", "telemetry", 1.5, found("GD703", "GD704", least=Severity.WARNING)),
     Rule("flow_control", "telemetry", 1.2, found("GD703", least=Severity.WARNING)),
-    Rule("link_fault", "telemetry", 2.2, found("GD706", least=Severity.WARNING)),
+    Rule("link_fault", "telemetry", 2.2, found("GD706", "GD709", least=Severity.WARNING)),
+    Rule("competing_traffic", "telemetry", 1.8, found("GD708", least=Severity.WARNING)),
+    Rule("oversubscribed_fabric", "telemetry", 1.0, found("GD708", least=Severity.WARNING)),
     Rule("silent_data_corruption", "telemetry", 1.5, found("GD701")),
     Rule("hardware_fault", "telemetry", 1.2, lambda c: f"rank {c.rank} reports it" if c.rank is not None and c.find("GD701") else None),
 )  # fmt: skip

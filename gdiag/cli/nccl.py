@@ -1,0 +1,68 @@
+"""gdiag nccl: is this fabric healthy for what it is, is the data right, and if not, where to look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gdiag.cli import options
+from gdiag.cli.output import write, written
+from gdiag.errors import InputError
+
+if TYPE_CHECKING:
+    from gdiag.schema import Records
+
+
+def nccl(
+    paths: options.Paths,
+    form: options.Form = "text",
+    output: options.Output = None,
+    fail_on: options.FailOn = None,
+    expect: Annotated[float, typer.Option(metavar="GB/S", help="Plateau bus bandwidth that is expected.")] = 0.0,
+    nic_gbps: Annotated[
+        float, typer.Option(metavar="GBIT/S", help="Rate of all network cards of one host, together.")
+    ] = 0.0,
+    hosts: Annotated[int, typer.Option(metavar="N", help="Number of hosts, where the output does not list them.")] = 0,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Output or saved baseline to compare with, size by size.")
+    ] = None,
+    baseline_save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write these benchmarks as a baseline, then go on.")
+    ] = None,
+    config: options.Settings = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Judge nccl-tests or rccl-tests output against the hardware, a baseline or --expect.
+
+    Exit code 0: nothing at or above --fail-on; 1: something is; 2: the input or the call cannot be used.
+    """
+    options.check_form(form)
+    from gdiag.analyzers import ANALYZERS
+    from gdiag.pipeline import diagnose, held_against
+
+    said = options.configuration(config)
+    limit = options.fail_limit(fail_on, said)
+    records = options.records(paths, said, None, None, None)
+    if not records.collectives.height and not records.facts.height and not records.ports.height:
+        raise InputError(f"{paths[0]} holds no benchmark output; nccl-tests and rccl-tests text or JSON is read")
+    if baseline_save is not None:
+        write(_saved(records), baseline_save)
+    if baseline is not None:
+        records = held_against(records, options.records([baseline], said, None, None, None))
+    limits = {code: dict(values) for code, values in options.thresholds(said, None).items()}
+    limits.setdefault("GD702", {}).update({"nic_gbps": nic_gbps, "expect": expect, "hosts": hosts})
+    limits.setdefault("GD705", {}).update({"nic_gbps": nic_gbps, "hosts": hosts})
+    report = diagnose(records, limits, [a for a in ANALYZERS if a.CODE.startswith("GD7")])
+    write(written(report, form, output, quiet=quiet, verbose=verbose), output)
+    raise typer.Exit(options.exit_code(report, limit))
+
+
+def _saved(records: Records) -> str:
+    from gdiag.ingesters.bandwidth_baseline import write as text_of
+    from gdiag.measures.bandwidth import sweeps
+    from gdiag.measures.bandwidth_compare import baseline
+
+    return text_of(baseline(sweeps(records.collectives, records.devices, records.facts)))

@@ -1,0 +1,51 @@
+"""GD704: unsteady small messages, sides, cycles and runs; never the first row."""
+
+from __future__ import annotations
+
+from gdiag.analyzers import latency_jitter
+from gdiag.model import Finding, Severity
+from tests.analyzers.made_benchmarks import view
+from tests.ingesters.nccl_formats import Bench, text
+
+SMALL = tuple(8 << k for k in range(13))
+
+
+def slowed(every: int, factor: float, first: int = 2) -> str:
+    """Output whose small rows take `factor` times as long, every `every`-th from `first` on."""
+    bench = Bench(sizes=SMALL, latency=90.0)
+    out = []
+    for number, line in enumerate(text(bench).split("\n")):
+        cells = line.split()
+        if len(cells) > 12 and cells[0].isdigit() and SMALL.index(int(cells[0])) % every == first % every:
+            for at in (5, 9):
+                cells[at] = f"{float(cells[at]) * factor:.2f}"
+            line = "  ".join(cells)
+        out.append(line)
+        assert number >= 0
+    return "\n".join(out)
+
+
+def judge(output: str, **limits: float) -> list[Finding]:
+    return latency_jitter.analyze(view(output), **limits)
+
+
+def test_fires_on_two_modes() -> None:
+    (finding,) = judge(slowed(3, 6.5))
+    assert finding.severity is Severity.WARNING
+    assert finding.number("slow_share") == 1 / 3 or (finding.number("slow_share") or 0) > 0.2
+
+
+def test_quiet_on_steady_rows_and_a_slow_first_row() -> None:
+    assert judge(text(Bench(sizes=SMALL))) == []
+    assert judge(slowed(len(SMALL), 25.0, first=0)) == []
+
+
+def test_threshold() -> None:
+    assert judge(slowed(3, 6.5), small_share=0.5) == []
+
+
+def test_equal_runs_that_differ_are_info() -> None:
+    runs = [text(Bench(peak=peak)) for peak in (200.0, 260.0, 150.0)]
+    found = latency_jitter.analyze(view("".join(runs)))
+    assert [f.severity for f in found] == [Severity.INFO]
+    assert "equal runs differ" in found[0].message

@@ -1,0 +1,63 @@
+"""GD702: the plateau against the hardware, never the printed average."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdiag.analyzers import low_bandwidth
+from gdiag.model import Severity
+from tests.analyzers.made_benchmarks import view
+from tests.ingesters.nccl_formats import Bench, text
+
+SIZES = tuple(1 << k for k in range(10, 34))
+
+
+def judge(bench: Bench, **given: float) -> list[tuple[Severity, str]]:
+    return [(f.severity, f.message) for f in low_bandwidth.analyze(view(text(bench)), **given)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("peak", "word"), [(59.0, "PCIe instead of NVLink"), (24.0, "TCP sockets"), (237.0, "half of the rails")]
+)
+def test_fires_and_names_the_path(peak: float, word: str) -> None:
+    ((severity, message),) = judge(Bench(peak=peak, sizes=SIZES))
+    assert severity is Severity.WARNING
+    assert word in message
+
+
+def test_quiet_on_a_healthy_node_though_its_average_is_low() -> None:
+    assert judge(Bench(peak=478.0, sizes=SIZES)) == []
+
+
+def test_healthy_ring_is_info() -> None:
+    ((severity, message),) = judge(Bench(peak=365.0, sizes=SIZES))
+    assert severity is Severity.INFO
+    assert "NVLS" in message
+
+
+def test_short_sweeps_and_unknown_models_are_not_judged() -> None:
+    assert judge(Bench(peak=20.0, sizes=SIZES[:14])) == []
+    assert judge(Bench(peak=20.0, sizes=SIZES, model="NVIDIA GeForce RTX 5090")) == []
+
+
+def test_network_cards_and_expectation() -> None:
+    two = Bench(ranks=16, hosts=2, peak=187.0, sizes=SIZES)
+    assert judge(two) == []
+    assert judge(two, nic_gbps=1600.0) == []
+    assert judge(two, nic_gbps=3200.0) != []
+    assert judge(two, expect=190.0) == []
+    assert judge(two, expect=250.0) != []
+
+
+def test_threshold() -> None:
+    bench = Bench(peak=430.0, sizes=SIZES)
+    assert judge(bench, ok=0.88) == []
+    assert judge(bench, ok=0.95) != []
+
+
+def test_crippled_by_an_override() -> None:
+    output = text(Bench(ranks=2, peak=28.0, sizes=SIZES, model="NVIDIA A100 80GB PCIe"))
+    info = "h:1:1 [0] NCCL INFO NCCL_TOPO_FILE set by environment to /etc/topo.xml\nh:1:1 [0] NCCL INFO 2 coll channels, 2 p2p channels\n"
+    (finding,) = low_bandwidth.analyze(view(info + output))
+    assert finding.severity is Severity.WARNING
+    assert "topo.xml" in finding.message
