@@ -9,7 +9,7 @@ from gdiag.measures.run import RunView
 
 KINDS: Final = {
     "layers": "per-layer columns", "gpus": "GPU telemetry", "events": "console events", "collectives": "nccl-tests output",
-    "devices": "device list", "ports": "port counters", "facts": "hardware facts",
+    "devices": "device list", "ports": "port counters", "facts": "hardware facts", "baselines": "baseline to compare with",
 }  # fmt: skip
 
 
