@@ -23,6 +23,7 @@ from gdiag.measures.gradients import lasting_rise, surges
 from gdiag.measures.growth import Growth, sustained_growth
 from gdiag.measures.layers import Floats, LayerTable
 from gdiag.measures.run import RunView
+from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD210"
@@ -108,7 +109,7 @@ def _saturation(run: RunView, fall: float, z: float) -> list[Finding]:
     step, name = int(table.step[row]), table.columns[query].layer
     lead = _lead(run, step)
     # A disturbance that has gone on for more than a few rows saturates attention by itself.
-    usual = int(np.median(np.diff(table.step)))
+    usual = interval(run.grad_norm.step)
     steady = run.steady_before(step) and not -100 * usual < lead < -3 * usual
     severity = Severity.INFO if row < 50 or not steady else Severity.WARNING
     lowest = float(np.exp(np.nanmin(change[row : row + 100])))

@@ -41,13 +41,14 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
     what = "Parameters" if of_grads is None else "Gradients"
     loss = run.series("loss").nonfinite.step
     loss_first = bool(len(loss) and loss[0] <= found.step)
+    before = _earlier(run, found.step)
     ranks = _rank(run, found.step)
     isolated_row = not _stays(run, found)
     return [
         Finding(
-            CODE, NAME, Severity.WARNING if isolated_row else Severity.CRITICAL, _message(what, found, parameters),
+            CODE, NAME, Severity.INFO if before is not None else Severity.WARNING if isolated_row else Severity.CRITICAL, _message(what, found, parameters, before),
             run.where(
-                table.row_near(found.step), step=found.step, layer=found.layer,
+                table.row_near(found.step), step=found.step, layer=found.layer if before is None else None,
                 rank=ranks[0] if len(ranks) == 1 else None,
             ),
             (
@@ -55,10 +56,11 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
                 Measure("layers_total", found.total),
                 Measure("finite_deeper", found.finite_deeper),
                 Measure("own_gradient_only", found.isolated),
-                Measure("simultaneous", found.layer is None),
+                Measure("simultaneous", found.layer is None or before is not None),
                 Measure("parameters_nonfinite", parameters),
                 Measure("loss_nonfinite", loss_first),
                 Measure("isolated", isolated_row),
+                Measure("logged_late", before is not None),
                 Measure("steady_before", run.steady_before(found.step)),
                 *(() if found.ratio is None else (Measure("grad_ratio", found.ratio, limit=10.0),)),
                 *(() if not ranks else (Measure("ranks", ", ".join(map(str, ranks))),)),
@@ -67,7 +69,12 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _message(what: str, found: Origin, parameters: bool) -> str:
+def _message(what: str, found: Origin, parameters: bool, before: int | None) -> str:
+    if before is not None:
+        return (
+            f"{what} of {found.nonfinite} of {found.total} layers are not finite at step {found.step}, their first row after "
+            f"the run lost its values at step {before}: where it began was not logged"
+        )
     if found.layer is None:
         where = "the parameters are not finite either" if parameters else "the loss, the head or the input of backward"
         return f"{what} of all {found.nonfinite} layers with a gradient turn non-finite at once at step {found.step}: {where}"
@@ -77,6 +84,13 @@ def _message(what: str, found: Origin, parameters: bool) -> str:
         f"{what} turn non-finite at step {found.step} in {found.layer} and the {found.nonfinite} layers up to there; "
         f"the {found.finite_deeper} layers nearer the loss are finite"
     )
+
+
+def _earlier(run: RunView, step: int) -> int | None:
+    """Step before `step` at which the loss or the gradient norm was not finite already; None when there is none."""
+    lost = [int(c.nonfinite.step[0]) for c in (run.series("loss"), run.grad_norm) if len(c.nonfinite)]
+    first = min(lost, default=step)
+    return first if first < step else None
 
 
 def _rank(run: RunView, step: int) -> tuple[int, ...]:

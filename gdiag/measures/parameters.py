@@ -63,7 +63,8 @@ def jumps(table: LayerTable, lr: Curve | None = None, factor: float = 10.0, leas
         filled = _forward_filled(values)
         move = np.abs(np.diff(filled, axis=0, prepend=filled[:1]))
         move = np.where(np.isfinite(values), move, np.nan)
-        floor = ROUNDING * np.abs(filled)
+        quantum = np.where(move > 0, move, np.inf).min(axis=0, initial=np.inf)  # the last digit written, or less
+        floor = np.maximum(ROUNDING * np.abs(filled), np.where(np.isfinite(quantum), 2 * quantum, 0.0))
         pace = np.maximum(move, floor) / rate[:, None]
         for start, stop, begin in spans(len(values), _block(len(values))):
             if start < 8:

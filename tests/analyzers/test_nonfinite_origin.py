@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gdiag.analyzers.nonfinite_origin import analyze
+from gdiag.measures.run import RunView
 from gdiag.model import Severity
 from tests.analyzers.made_layers import layered, names, norms
 
@@ -63,3 +66,16 @@ def test_a_rise_before_it_is_evidence() -> None:
 
 def test_quiet_when_all_is_finite() -> None:
     assert analyze(layered(norms(100))) == []
+
+
+def test_layers_logged_too_late_name_nothing() -> None:
+    made = norms(40)
+    for name, depth, _ in names(3):
+        if depth < 2:
+            made[name][30:] = np.nan
+    view = layered(made, every=10)
+    loss = layered(steps={"loss": np.where(np.arange(400) < 295, 2.0, np.nan)})
+    records = replace(view.records, steps=loss.records.steps)
+    (finding,) = analyze(RunView(records.runs[0], records))
+    assert (finding.where.layer, finding.severity, finding.measure("logged_late")) == (None, Severity.INFO, True)
+    assert "step 295" in finding.message

@@ -83,3 +83,12 @@ def test_growth_must_pass_the_level_and_stay() -> None:
     assert sustained_growth(value, 3000, 3) is None
     assert sustained_growth(value[::-1].copy(), 100, 3) is None
     assert sustained_growth(np.full(100, 500.0), 100, 3) is None
+
+
+def test_norms_written_with_four_digits_are_no_jumps() -> None:
+    lr = np.concatenate([np.linspace(1e-6, 1e-3, 100), np.full(200, 1e-3)])
+    params = {n: np.array([float(f"{x:.4g}") for x in v]) for n, v in walk(300, 3, lr).items()}
+    view = layered(params=params, steps={"lr": lr})
+    table = view.layer_table("param_norm")
+    assert table is not None
+    assert jumps(table, view.series("lr"), 20.0) == []
