@@ -121,7 +121,8 @@ def _plotted(view: RunView, incidents: Sequence[Incident]) -> list[Series]:
     windows = [
         (i.onset_step, i.onset_step if i.last_step is None else i.last_step) for i in own if i.onset_step is not None
     ]
-    return plotted(view, windows, [i.layer for i in own if i.layer is not None]) + sweep_series(view)
+    cards = [(i.host, i.gpu) for i in own if i.gpu is not None]
+    return plotted(view, windows, [i.layer for i in own if i.layer is not None], cards) + sweep_series(view)
 
 
 def _judge(

@@ -8,7 +8,7 @@ from typing import Final
 from gdiag.measures.run import RunView
 
 KINDS: Final = {
-    "layers": "per-layer columns", "gpus": "GPU telemetry", "events": "console events", "collectives": "nccl-tests output",
+    "steps": "step log", "layers": "per-layer columns", "gpus": "GPU telemetry", "events": "console events", "collectives": "nccl-tests output",
     "devices": "device list", "ports": "port counters", "facts": "hardware facts", "baselines": "baseline to compare with",
 }  # fmt: skip
 
@@ -21,8 +21,8 @@ def absent(runs: Sequence[RunView], lacking: Sequence[str]) -> str:
 
 def _words(runs: Sequence[RunView], column: str) -> str:
     table, _, name = column.partition(".")
-    if table == "steps" or name == "rank":
-        return name
     if not any(run.has(table) for run in runs):
         return KINDS[table]
+    if table == "steps" or name == "rank":
+        return name
     return {"layers": f"per-layer {name}", "gpus": f"GPU {name}"}.get(table, column)

@@ -65,10 +65,16 @@ def _exact(x: Floats, windows: Sequence[Window], *, around: int, most: int) -> N
     return keep
 
 
-def plotted(run: RunView, windows: Sequence[Window], layers: Sequence[str] = ()) -> list[Series]:
-    """The series of one run that plots are drawn from: columns of `steps`, and the gradient norm of `layers`.
+def plotted(
+    run: RunView,
+    windows: Sequence[Window],
+    layers: Sequence[str] = (),
+    gpus: Sequence[tuple[str | None, int]] = (),
+) -> list[Series]:
+    """The series of one run that plots are drawn from, over steps, or over Unix seconds for GPUs.
 
-    For a block the first of its layers stands.
+    layers: their gradient norms; for a block the first of its layers stands. gpus: (host, index), their clocks and
+    temperatures.
     """
     found: list[Series] = []
     for name in PLOTTED:
@@ -79,20 +85,33 @@ def plotted(run: RunView, windows: Sequence[Window], layers: Sequence[str] = ())
         if len(order):
             found.append(_series(run, name, step[order], value[order], windows, None))
     for layer in dict.fromkeys(layers):
-        inside = (c for c in run.layer_columns if f"{c.layer}.".startswith(f"{layer}.") and c.quantity == "grad_norm")
-        entry = next(inside, None)
-        column = entry.column if entry is not None else ""
-        if entry is not None and column in run.layers.columns:
-            rows = (
-                run.layers.filter(pl.col(column).is_not_null())
-                .group_by("step")
-                .agg(pl.col(column).median())
-                .sort("step")
-                .drop_nulls("step")
-            )
-            step, value = rows["step"].cast(pl.Float64).to_numpy(), rows[column].to_numpy()
-            if len(step):
-                found.append(_series(run, "grad_norm", step, value, windows, entry.layer))
+        found += _layer(run, layer, windows)
+    for host, gpu in dict.fromkeys(gpus):
+        found += _gpu(run, host, gpu)
+    return found
+
+
+def _layer(run: RunView, layer: str, windows: Sequence[Window]) -> list[Series]:
+    inside = (c for c in run.layer_columns if f"{c.layer}.".startswith(f"{layer}.") and c.quantity == "grad_norm")
+    entry = next(inside, None)
+    if entry is None or entry.column not in run.layers.columns:
+        return []
+    held = run.layers.filter(pl.col(entry.column).is_not_null() & pl.col("step").is_not_null())
+    rows = held.group_by("step").agg(pl.col(entry.column).median()).sort("step")
+    step, value = rows["step"].cast(pl.Float64).to_numpy(), rows[entry.column].to_numpy()
+    return [_series(run, "grad_norm", step, value, windows, entry.layer)] if len(step) else []
+
+
+def _gpu(run: RunView, host: str | None, gpu: int) -> list[Series]:
+    own = run.gpus.filter(pl.col("gpu").eq_missing(gpu) & (pl.lit(host is None) | pl.col("host").eq_missing(host)))
+    found = []
+    for name, unit in (("clock_sm", "MHz"), ("temperature", "°C")):
+        if {"time", name} <= set(own.columns):
+            rows = own.select("time", name).drop_nulls().sort("time")
+            x, low, high = envelope(rows["time"].to_numpy(), rows[name].to_numpy())
+            if len(x):
+                points = tuple(x.tolist()), tuple(low.tolist()), tuple(high.tolist())
+                found.append(Series(name, unit, run.run.id, *points, host=host, gpu=gpu))
     return found
 
 

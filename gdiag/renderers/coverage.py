@@ -18,12 +18,16 @@ _FEW = 6
 def heading(report: Report, *, judged: bool = True) -> Text:
     """One line: what was read and, where it was judged, how much was found."""
     tally = [
-        f"{sum(i.severity is s for i in report.incidents)} {s.label}"
+        _tally(sum(i.severity is s for i in report.incidents), s)
         for s in sorted(Severity, reverse=True)
         if any(i.severity is s for i in report.incidents)
     ]
     line = Text.assemble(("gdiag", "bold"), f" · {_read(report)}")
     return line.append(f" · {', '.join(tally) or 'nothing found'}", "bold") if judged else line
+
+
+def _tally(how_many: int, severity: Severity) -> str:
+    return count(how_many, severity.label) if severity is Severity.WARNING else f"{how_many} {severity.label}"
 
 
 def _read(report: Report) -> str:
@@ -108,8 +112,14 @@ def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:
     by_reason: dict[str, list[str]] = {}
     for skip in report.skipped:
         by_reason.setdefault(skip.reason, []).append(skip.code)
-    for place, (reason, several) in enumerate(by_reason.items()):
-        yield ("not checked" if not place else "", Text(f"{shown(reason)}: {codes(several)}"))
+    if verbose:
+        for place, (reason, several) in enumerate(by_reason.items()):
+            yield ("not checked" if not place else "", Text(f"{shown(reason)}: {codes(several)}"))
+    elif by_reason:
+        yield (
+            "not checked",
+            Text(", ".join(f"{codes(several)} ({shown(reason)})" for reason, several in by_reason.items())),
+        )
     snippets = False
     for place, advice in enumerate(report.advice):
         sentence, colon, rest = advice.partition(": ")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gdiag.model import Series
+from gdiag.model import Incident, Series
 from gdiag.renderers.words import number
 
 _LOG_FROM: Final = 30.0
@@ -43,8 +43,14 @@ def window(series: Series, onset: float, last: float | None) -> tuple[float, flo
     return onset - pad, end + pad
 
 
-def draw(series: Series, onset: float, last: float | None, *, width: int, height: int) -> Plot | None:
-    """The series around onset … last in `height` rows of `width` columns; None when nothing finite lies there."""
+def draw(
+    series: Series, onset: float, last: float | None, *, width: int, height: int,
+    label: Callable[[float], str] = "{:.0f}".format,
+) -> Plot | None:  # fmt: skip
+    """The series around onset … last in `height` rows of `width` columns; None when nothing finite lies there.
+
+    label: how x is written under the plot.
+    """
     first, end = window(series, onset, last)
     points = [p for p in zip(series.x, series.low, series.high, strict=True) if first <= p[0] <= end]
     finite = [v for _, low, high in points for v in (low, high) if math.isfinite(v)]
@@ -83,7 +89,7 @@ def draw(series: Series, onset: float, last: float | None, *, width: int, height
         labels=tuple(text.rjust(margin) for text in texts),
         rows=tuple("".join(chr(0x2800 + cell) for cell in row) for row in grid),
         marks="".join(marks).rstrip(),
-        axis=_axis(x0, onset, x1, columns),
+        axis=_axis(x0, onset, x1, columns, label),
     )
 
 
@@ -121,9 +127,9 @@ def _join(grid: list[list[int]], start: tuple[int, int], end: tuple[int, int]) -
         level = target
 
 
-def _axis(first: float, onset: float, last: float, columns: int) -> str:
+def _axis(first: float, onset: float, last: float, columns: int, label: Callable[[float], str]) -> str:
     """The steps at both ends and, where there is room, at the onset."""
-    left, middle, right = (f"{x:.0f}" for x in (first, onset, last))
+    left, middle, right = (label(x) for x in (first, onset, last))
     line = list(left + " " * max(1, columns - len(left) - len(right)) + right)
     if first < onset < last:
         at = round((onset - first) / (last - first) * (columns - 1)) - len(middle) // 2
@@ -132,11 +138,12 @@ def _axis(first: float, onset: float, last: float, columns: int) -> str:
     return "".join(line)
 
 
-def choose(series: Sequence[Series], names: Sequence[str], run: str, layer: str | None) -> Series | None:
-    """The first of `names` that the run has, the one of the layer or in the block before that of the whole network."""
+def choose(series: Sequence[Series], names: Sequence[str], incident: Incident) -> Series | None:
+    """The first of `names` that was logged: of the incident's GPU, of its layer or block, else of the whole run."""
     for name in names:
-        own = [s for s in series if s.name == name and s.run == run]
-        inside = [s for s in own if layer is not None and f"{s.layer}.".startswith(f"{layer}.")]
-        for candidate in (*inside, *(s for s in own if s.layer is None)):
+        own = [s for s in series if s.name == name and s.run == incident.run]
+        card = [s for s in own if s.gpu is not None and (s.host, s.gpu) == (incident.host, incident.gpu)]
+        inside = [s for s in own if incident.layer is not None and f"{s.layer}.".startswith(f"{incident.layer}.")]
+        for candidate in (*card, *inside, *(s for s in own if s.layer is None and s.gpu is None)):
             return candidate
     return None

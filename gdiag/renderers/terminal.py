@@ -182,8 +182,15 @@ def _seen(incident: Incident, report: Report) -> str:
     """Codes to explain, and the line of the first finding to look at."""
     findings = [report.findings[index] for index in incident.findings]
     names = list(dict.fromkeys(f"{f.code} {f.name}" for f in findings))
-    file = next((words.place(f.where).split(" · ")[0] for f in findings if f.where.file and f.where.line), "")
-    return " · ".join(filter(None, [", ".join(names[:4]) + (" …" if len(names) > 4 else ""), file]))
+    first = next((f.where for f in findings if f.where.file and f.where.line), None)
+    place = (
+        ""
+        if first is None
+        else f"line {first.line}"
+        if len(report.sources) == 1
+        else words.place(first).split(" · ")[0]
+    )
+    return " · ".join(filter(None, [", ".join(names[:4]) + (" …" if len(names) > 4 else ""), place]))
 
 
 def _finding(report: Report, index: int) -> Text:
@@ -193,14 +200,17 @@ def _finding(report: Report, index: int) -> Text:
 
 
 def _drawing(report: Report, incident: Incident, width: int, height: int) -> Group | None:
-    if incident.onset_step is None:
-        return None
-    names = _PLOTTED.get(incident.pattern, ("loss", "grad_norm"))
-    series = plot.choose(report.series, names, incident.run, incident.layer)
-    if series is None:
-        return None
-    drawn = plot.draw(series, incident.onset_step, incident.last_step, width=width, height=height)
-    if drawn is None:
+    series, drawn = None, None
+    if incident.onset_step is not None:
+        series = plot.choose(report.series, _PLOTTED.get(incident.pattern, ("loss", "grad_norm")), incident)
+        if series is not None:
+            drawn = plot.draw(series, incident.onset_step, incident.last_step, width=width, height=height)
+    elif incident.onset_time is not None:
+        series = plot.choose(report.series, ("clock_sm", "temperature"), incident)
+        if series is not None:
+            span = incident.onset_time, incident.last_time
+            drawn = plot.draw(series, *span, width=width, height=height, label=words.hour)
+    if series is None or drawn is None:
         return None
     margin = " " * (len(drawn.labels[0]) + 1)
     title = words.shown(f"{drawn.title}{f' of {series.layer}' if series.layer else ''}")

@@ -82,6 +82,12 @@ def clock(seconds: float, zone_known: bool) -> str | None:
     return f"{when:%Y-%m-%d %H:%M:%S}{' UTC' if zone_known else ''}"
 
 
+def hour(seconds: float) -> str:
+    """22:13:20."""
+    text = clock(seconds, zone_known=False)
+    return text.partition(" ")[2] if text is not None else "?"
+
+
 def span(first: int, last: int | None) -> str:
     """267–271, or 267 alone."""
     return f"{first}" if last is None or last <= first else f"{first}–{last}"

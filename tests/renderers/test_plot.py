@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdiag.model import Series
+from gdiag.model import Incident, Series, Severity
 from gdiag.renderers.plot import choose, draw, window
 
 
@@ -50,9 +51,10 @@ def test_a_long_incident_is_shown_with_as_much_before_and_after() -> None:
 
 def test_the_layer_of_the_incident_goes_before_the_whole_network() -> None:
     both = [series([1.0], "grad_norm"), series([1.0], "grad_norm", "fc")]
-    assert choose(both, ("grad_norm",), "run", "fc") is both[1]
-    assert choose(both, ("grad_norm",), "run", "other") is both[0]
-    assert choose(both, ("lr",), "run", None) is None
+    spike = Incident("s", "layer_outlier", Severity.WARNING, "run", 0)
+    assert choose(both, ("grad_norm",), replace(spike, layer="fc")) is both[1]
+    assert choose(both, ("grad_norm",), replace(spike, layer="other")) is both[0]
+    assert choose(both, ("lr",), spike) is None
 
 
 @settings(max_examples=60, deadline=None)

@@ -17,7 +17,7 @@ def test_the_first_screen_names_the_worst_incident_with_cause_evidence_and_actio
     first = "\n".join(render(SPIKE).split("\n")[:24])
     for wanted in (
         "CRITICAL  Loss is NaN from step 900 on", "step 900–1199", "2023-11-14 22:13:20 UTC", "2.7 GPU-hours", "unknown",
-        "low (0.50)", "? per-layer gradient norms", "1. roll back to a checkpoint before step 900", "GD101", "logs/run.jsonl:901",
+        "low (0.50)", "? per-layer gradient norms", "1. roll back to a checkpoint before step 900", "GD101", "line 901",
     ):  # fmt: skip
         assert wanted in first
 
@@ -45,7 +45,7 @@ def test_what_was_not_checked_is_said_beside_what_was() -> None:
         "checked",
         "GD101 GD102",
         "not checked",
-        "no steps.rank: GD401",
+        "GD401 (no steps.rank)",
         "note: loss averaged over 4 steps",
         "2 rejected",
         "loss=train/loss",
