@@ -58,8 +58,7 @@ INGESTERS: Final[tuple[Ingester, ...]] = (
     trainer_state, megatron_golden, sacred, json_whole, jsonl, csv,
     megatron, torchtitan, modded_nanogpt, llmc, step_bars, maxtext, verl,
     nanogpt, litgpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed, aligned, layer_lines,
-    nccl_tests, nvidia_smi, kernel_log,
-    nccl_tests, bandwidth_baseline, nvidia_smi,
+    nccl_tests, bandwidth_baseline, nvidia_smi, kernel_log,
     console_generic, job_log,
 )  # fmt: skip
 """Every format; the surest wins, the earlier one on a tie."""
