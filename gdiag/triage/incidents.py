@@ -54,6 +54,9 @@ ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", 
                           "GD203", "GD207", "GD209", "GD212", "GD305", "GD503", "GD506", "GD605"})  # fmt: skip
 """Findings about a stretch of the run or about the log itself: never joined to an event by time alone."""
 
+SHARP: Final = frozenset({"GD101", "GD102", "GD109", "GD208", "GD302", "GD306"})
+"""Findings dated to the row: they date a slow rise, whose own onset is only known to a few blocks of rows."""
+
 ROOM: Final = {"GD0": "log", "GD1": "model", "GD2": "model", "GD3": "model", "GD4": "model", "GD5": "time", "GD6": "time",
                "GD7": "network"}  # fmt: skip
 HARDWARE: Final = frozenset({"GD403", "GD404", "GD606"})
@@ -184,6 +187,8 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
     spread = frozenset() if lead.code in LEARNING else LEARNING
     events = [f for f in members if f is lead or f.code not in ALONE | spread]
     alarms = [f for f in events if f.severity >= min(lead.severity, Severity.WARNING)] or events
+    if lead.measure("slow") is True:
+        alarms = [f for f in alarms if f.code in SHARP] or alarms
     steps = [f.where.step for f in alarms if f.where.step is not None]
     lasts = [f.where.last_step or f.where.step for f in alarms if f.where.step is not None]
     return Case(

@@ -89,3 +89,12 @@ def test_lr_jump_explains_the_spike_that_follows() -> None:
     assert len(found) == 1
     assert found[0].onset_step == 604
     assert found[0].causes[0].cause == "lr_jump"
+
+
+def test_a_sharp_event_dates_a_slow_rise() -> None:
+    slow = (Measure("slow", value=True),)
+    ratio = (Measure("lr_ratio", 150.0, ""),)
+    found = incidents(
+        finding("GD104", 815, 1499, CRITICAL, evidence=slow), finding("GD302", 1039, 1043, evidence=ratio)
+    )
+    assert [(i.pattern, i.onset_step, i.causes[0].cause) for i in found] == [("divergence", 1039, "lr_jump")]
