@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gdiag.measures.baseline import Baseline, Floats, baseline, running_median, warmup_rows
+from gdiag.measures.recovery import expected_level, half_life, recovery_row
 
 SCALES = (4, 8, 16, 32)
 """Window lengths in rows."""
@@ -44,7 +45,9 @@ class Episode:
     half_life: tuple[float, float] | None
     """Rows in which half of the excess is gone, from and to; None without recovery."""
     after_effect: float
-    """Median after the episode minus the level expected there."""
+    """Median of the fifty rows after the episode minus the level expected there."""
+    settled: float
+    """The same over the last third of the rows from the peak to 300 rows after the end."""
 
     @property
     def recovered(self) -> bool:
@@ -193,17 +196,21 @@ def _episode(
     if top < threshold + 1.0 and excess < 6 * scale:
         return None
     gained = float(np.median(value[:5])) - expected.level
-    recovery = _recovery(value, expected, peak, max(scale, min(0.1 * excess, max(0.1 * gained, 3 * scale))))
+    margin = max(scale, min(0.1 * excess, max(0.1 * gained, 3 * scale)))
+    recovery = recovery_row(value, expected, onset, peak, margin, scale)
     if recovery is not None:
         last = max(peak, recovery - 1)
         peak = onset + int(np.argmax(value[onset : last + 1]))
     after = (recovery if recovery is not None else last + 1) + np.arange(50)
     after = after[after < len(value)]
     effect = float(np.median(value[after] - [expected(int(i)) for i in after])) if len(after) >= 5 else float("nan")
-    half = _half_life(value, expected, peak, recovery, excess, scale) if recovery is not None else None
+    until = min(len(value), last + 300)
+    above = value[peak:until] - expected.over(peak, until)
+    settled = float(np.median(above[2 * len(above) // 3 :]))
+    half = half_life(value, expected, peak, recovery, excess, scale) if recovery is not None else None
     return Episode(
         onset, peak, last, excess, excess / scale, top,
-        expected(onset), recovery, half, effect,
+        expected(onset), recovery, half, effect, settled,
     )  # fmt: skip
 
 
@@ -224,50 +231,3 @@ def _rises(value: Floats, onset: int, last: int, scale: float) -> bool:
     before = float(np.median(value[max(0, onset - 16) : onset])) if onset else float(value[0])
     smooth = running_median(value[onset : last + 1], 3, centre=True)
     return float(smooth.max()) > before + 1.5 * scale
-
-
-class _Line:
-    """A level that falls with the logarithm of the row, or stays."""
-
-    def __init__(self, level: float, slope: float, origin: int) -> None:
-        self.level, self.slope, self.origin = level, slope, origin
-
-    def __call__(self, row: int) -> float:
-        return self.level + self.slope * float(np.log((row + 1) / (self.origin + 1)))
-
-
-def expected_level(value: Floats, base: Baseline, onset: int) -> _Line:
-    """The level that rows from `onset` on would have had: Theil-Sen in log-time over the ten blocks before, never rising."""
-    span = min(onset, 5 * base.window)
-    width = span // 10
-    level = float(base.level[onset])
-    if width < 4:
-        return _Line(level, 0.0, onset)
-    blocks = np.median(value[onset - 10 * width : onset].reshape(10, width), axis=1)
-    when = np.log(onset - 10 * width + width * (np.arange(10) + 0.5) + 1)
-    i, j = np.triu_indices(10, 1)
-    slope = min(0.0, float(np.median((blocks[j] - blocks[i]) / (when[j] - when[i]))))
-    return _Line(level, slope, onset)
-
-
-def _recovery(value: Floats, expected: _Line, peak: int, margin: float) -> int | None:
-    """First row, within 500 or a twentieth of the curve, whose median of nine is within `margin` of the level expected."""
-    reach = min(len(value), peak + max(500, len(value) // 20))
-    rows = np.arange(peak + 1, reach)
-    if not len(rows):
-        return None
-    smooth = running_median(value[peak:reach], 9, centre=True)[1:]
-    line = expected.level + expected.slope * np.log((rows + 1) / (expected.origin + 1))
-    back = np.flatnonzero(smooth <= line + margin)
-    return int(rows[back[0]]) if len(back) else None
-
-
-def _half_life(
-    value: Floats, expected: _Line, peak: int, recovery: int, excess: float, scale: float
-) -> tuple[float, float]:
-    """From the area under the decay (peaks picked on a noise maximum make it too short) to twice that at low excess."""
-    rows = np.arange(peak, recovery)
-    line = expected.level + expected.slope * np.log((rows + 1) / (expected.origin + 1))
-    area = float(np.sum(np.maximum(0.0, value[rows] - line)))
-    low = max(0.5, float(np.log(2)) * area / excess)
-    return low, low * (1 + min(1.5, 8 * scale / excess))

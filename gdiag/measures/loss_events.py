@@ -12,18 +12,10 @@ from gdiag.measures.baseline import Floats
 from gdiag.measures.changes import slow_rise
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.episodes import Episode, Scan, scan
+from gdiag.measures.lone_rows import lone_rows
 from gdiag.measures.segments import interval
 
 Kind = Literal["spike", "step_up", "divergence"]
-
-LONE_Z = 25.0
-"""A single row that far out is no hard batch: in 25 healthy runs (110,000 rows) single rows reach 18."""
-LONE_Z_JOINT = 20.0
-"""The same where the gradient norm stands out in the same row."""
-LONE_GAP = 2.0
-"""… and at least that many times as far out as the ordinary outliers of the run."""
-LONE_SHARE = 0.03
-"""… and by that share of what the run has gained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +92,13 @@ def loss_view(path: Path) -> LossView:
     found = scan(value)
     start = float(np.median(value[: max(3, min(10, len(value) // 50))])) if len(value) else 0.0
     events = [_event(path, value, found, episode, start) for episode in found.episodes]
-    lone = _lone_rows(path, found, start)
+    lone = lone_rows(path, found, start)
     events += [_lone_event(path, value, found, int(row), start) for row in lone]
     events.sort(key=lambda event: event.onset)
     events = _without_consequences(events)
     rise = _slow_event(path, value, found, events, start)
     if rise is not None:
-        events = [event for event in events if event.kind == "spike" and event.onset < rise.onset] + [rise]
+        events = [event for event in events if event.onset < rise.onset] + [rise]
     events = [event for event in events if event.onset_step >= path.judged_from]
     inside = np.zeros(len(value), dtype=bool)
     for event in events:
@@ -120,66 +112,39 @@ def _event(path: Path, value: Floats, found: Scan, episode: Episode, start: floa
     rows = len(value)
     gain = max(0.0, start - episode.level)
     sigma = episode.excess / episode.z
-    stretch = value[episode.peak : min(rows, episode.last + 300)]
-    after = float(np.median(stretch[2 * len(stretch) // 3 :])) if len(stretch) else float(value[episode.peak])
+    after = episode.level + episode.settled
     kind: Kind = "spike"
     unfinished = False
     if not episode.recovered:
-        rise = after - episode.level
+        rise = episode.settled
         left = rows - episode.onset
         big = rise > max(0.25 * gain, 10 * sigma)
-        unfinished = (left < 20 and not (big and left >= 10)) or _coming_down(value, episode, after)
+        unfinished = (left < 20 and not (big and left >= 10)) or _coming_down(value, episode)
         if not unfinished and rise > 2 * sigma:
             kind = "divergence" if big else "step_up"
         elif not unfinished and rows - episode.last < 10:
             unfinished = True
     return LossEvent(
         kind, path, episode.onset, episode.peak, episode.last, episode.excess, episode.z, episode.level, after, found.noise,
-        episode.recovery, episode.half_life, after - episode.level if kind != "spike" else episode.after_effect, gain,
+        episode.recovery, episode.half_life, episode.settled if kind != "spike" else episode.after_effect, gain,
         unfinished=unfinished,
     )  # fmt: skip
 
 
-def _coming_down(value: Floats, episode: Episode, after: float) -> bool:
+def _coming_down(value: Floats, episode: Episode) -> bool:
     """Whether the log ends while most of the excess is gone and the rest still falls."""
     rest = value[episode.peak :]
     third = len(rest) // 3
-    if third < 4 or len(rest) > 500 or after - episode.level > 0.35 * episode.excess:
+    raised = episode.last - episode.onset
+    if (
+        third < 4
+        or raised > 0.25 * len(value)
+        or len(value) - episode.last > raised
+        or episode.settled > 0.35 * episode.excess
+    ):
         return False
     sigma = episode.excess / episode.z
     return float(np.median(rest[third : 2 * third]) - np.median(rest[-third:])) > 0.5 * sigma
-
-
-def _lone_rows(path: Path, found: Scan, start: float) -> list[int]:
-    """Outliers so far out that no tail of hard batches explains them."""
-    rows = found.outliers
-    if not len(rows):
-        return []
-    order = np.argsort(found.z[rows])[::-1]
-    far = found.z[rows][order]
-    ordinary = np.append(far[1:], 6.0)
-    gaps = np.flatnonzero((far >= LONE_GAP * ordinary) & (np.arange(len(far)) < 10))
-    if not len(gaps):
-        return []
-    chosen: list[int] = []
-    joint = _gradient_outliers(path)
-    steps = path.curve("loss").step
-    for row in rows[order[: int(gaps[-1]) + 1]].tolist():
-        excess = found.z[row] * found.base.scale[row]
-        limit = LONE_Z_JOINT if int(steps[row]) in joint else LONE_Z
-        if found.z[row] >= limit and excess >= LONE_SHARE * max(0.0, start - float(found.base.level[row])):
-            chosen.append(row)
-    return chosen
-
-
-def _gradient_outliers(path: Path) -> set[int]:
-    """Steps at which the logarithm of the gradient norm stands out by over eight standard deviations."""
-    curve = path.curve("grad_norm")
-    positive = curve.finite.keep(curve.value > 0)
-    if len(positive) < 30:
-        return set()
-    found = scan(np.log(positive.value))
-    return set(positive.step[found.z > 8].tolist())
 
 
 def _lone_event(path: Path, value: Floats, found: Scan, row: int, start: float) -> LossEvent:
@@ -209,7 +174,10 @@ def _without_consequences(events: list[LossEvent]) -> list[LossEvent]:
 def _slow_event(
     path: Path, value: Floats, found: Scan, events: list[LossEvent], start: float
 ) -> LossEvent | None:  # fmt: skip
-    if any(event.kind == "divergence" for event in events) or len(value) < 60:
+    sudden = next((event for event in events if event.kind == "divergence"), None)
+    if sudden is not None:
+        value = value[: sudden.onset]
+    if len(value) < 60:
         return None
     masked = np.zeros(len(value), dtype=bool)
     for event in events:
@@ -221,7 +189,7 @@ def _slow_event(
     raised = next((event for event in events if event.kind == "step_up"), None)
     if raised is not None and raised.after_effect > 0.5 * rise.height:
         return None
-    last = len(value) - 1
+    last = len(path.curve("loss")) - 1
     peak = rise.onset + int(np.argmax(value[rise.onset :]))
     noise = max(found.noise, 1e-300)
     return LossEvent(

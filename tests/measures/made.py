@@ -29,12 +29,14 @@ def noise(kind: Noise, rows: int, rng: np.random.Generator) -> Floats:
     return rng.normal(0, 0.035, rows)
 
 
-def healthy(rows: int, kind: Noise, seed: int, *, start: float = 10.8, floor: float = 2.7) -> Floats:
-    """A power-law descent from `start` towards `floor` with noise proportional to the level."""
+def healthy(
+    rows: int, kind: Noise, seed: int, *, start: float = 10.8, floor: float = 2.7, stops: int | None = None
+) -> Floats:  # fmt: skip
+    """A power-law descent from `start` towards `floor` with noise proportional to the level; flat from row `stops` on."""
     rng = np.random.default_rng(seed)
     shape = rng.uniform(0.3, 0.6)
     knee = rng.uniform(10, 40)
-    level = floor + (start - floor) * (1 + np.arange(rows) / knee) ** -shape
+    level = floor + (start - floor) * (1 + np.minimum(np.arange(rows), stops or rows) / knee) ** -shape
     return level * np.exp(noise(kind, rows, rng))
 
 

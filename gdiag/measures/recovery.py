@@ -1,0 +1,64 @@
+"""After an episode: the level that was to be expected, when the curve is back at it, and how fast."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.measures.baseline import Baseline, Floats, running_median
+
+
+class Line:
+    """A level that falls with the logarithm of the row, or stays."""
+
+    def __init__(self, level: float, slope: float, origin: int) -> None:
+        self.level, self.slope, self.origin = level, slope, origin
+
+    def __call__(self, row: int) -> float:
+        return self.level + self.slope * float(np.log((row + 1) / (self.origin + 1)))
+
+    def over(self, first: int, last: int) -> Floats:
+        """The level at rows first … last, `last` exclusive."""
+        return self.level + self.slope * np.log((np.arange(first, last) + 1) / (self.origin + 1))
+
+
+def expected_level(value: Floats, base: Baseline, onset: int) -> Line:
+    """The level that rows from `onset` on would have had: Theil-Sen in log-time over the ten blocks before, never rising."""
+    span = min(onset, 5 * base.window)
+    width = span // 10
+    level = float(base.level[onset])
+    if width < 4:
+        return Line(level, 0.0, onset)
+    blocks = np.median(value[onset - 10 * width : onset].reshape(10, width), axis=1)
+    when = np.log(onset - 10 * width + width * (np.arange(10) + 0.5) + 1)
+    i, j = np.triu_indices(10, 1)
+    slope = min(0.0, float(np.median((blocks[j] - blocks[i]) / (when[j] - when[i]))))
+    return Line(level, slope, onset)
+
+
+def recovery_row(value: Floats, expected: Line, onset: int, peak: int, margin: float, scale: float) -> int | None:
+    """First row, within 500 or a twentieth of the curve, from which the curve is back.
+
+    The median of nine rows is within `margin` of the level expected, and the median of the thirty rows from there lies at
+    most 0.3 times as far above it as the highest median of five rows: a level that stays up touches the margin by chance.
+    """
+    reach = min(len(value), peak + max(500, len(value) // 20))
+    rows = np.arange(peak + 1, reach)
+    if not len(rows):
+        return None
+    above = value[onset : min(len(value), reach + 30)] - expected.over(onset, min(len(value), reach + 30))
+    smooth = running_median(above[peak - onset : reach - onset], 9, centre=True)[1:]
+    limit = max(0.5 * scale, 0.3 * float(running_median(above, 5, centre=True).max()))
+    for row in rows[smooth <= margin].tolist():
+        ahead = above[row - onset : row - onset + 30]
+        if len(ahead) < 5 or float(np.median(ahead)) <= limit:
+            return int(row)
+    return None
+
+
+def half_life(
+    value: Floats, expected: Line, peak: int, recovery: int, excess: float, scale: float
+) -> tuple[float, float]:
+    """From the area under the decay (peaks picked on a noise maximum make it too short) to twice that at low excess."""
+    area = float(np.sum(np.maximum(0.0, value[peak:recovery] - expected.over(peak, recovery))))
+    low = max(0.5, float(np.log(2)) * area / excess)
+    return low, low * (1 + min(1.5, 8 * scale / excess))

@@ -1,0 +1,108 @@
+"""Loss events on made curves: each once, of the right kind, whatever scale, offset, order or rounding the log has."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from gdiag.measures.curves import Path
+from gdiag.measures.loss_events import LossView, loss_view
+from gdiag.measures.trajectory import trajectory
+from gdiag.schema import TABLES
+from tests.benchmarks.losses import KINDS, WANTED, case, verdict
+from tests.measures.made import NOISES, Floats, Noise, climb, healthy, spike
+
+
+def seen(loss: Floats, step: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None) -> LossView:
+    steps = np.arange(len(loss)) if step is None else step
+    frame = pl.DataFrame({"step": steps, "loss": loss}).with_columns(
+        source=pl.lit(0), line=pl.int_range(1, len(loss) + 1)
+    )
+    return loss_view(Path("trajectory", frame, int(steps[0])))
+
+
+def kinds(view: LossView) -> list[str]:
+    return [event.kind for event in view.events]
+
+
+@pytest.mark.parametrize("noise", ["gauss", "sft", "heavy"])
+def test_thirty_healthy_curves_of_three_noise_families(noise: Noise) -> None:
+    assert [seed for seed in range(3000, 3010) if seen(healthy(2000, noise, seed)).events] == []
+
+
+INPUTS: dict[str, tuple[Floats, list[str]]] = {
+    "2.7x, 25 rows": (spike(2000, 1200, 1.7 * 4.5, 8), ["spike"]),
+    "1.35x, 30 rows": (spike(2000, 1200, 0.35 * 4.5, 10), ["spike"]),
+    "six of them": (sum((spike(2000, at, 6.0, 8) for at in range(500, 2000, 250)), np.zeros(2000)), ["spike"] * 6),
+    "divergence": (climb(2000, 1300, 6.0, 300), ["divergence"]),
+    "slow divergence": (climb(2000, 1000, 1.5, 1000), ["divergence"]),
+}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_the_inputs_that_others_were_tried_on(name: str) -> None:
+    added, wanted = INPUTS[name]
+    assert kinds(seen(healthy(2000, "gauss", 3) + added)) == wanted
+
+
+@pytest.mark.parametrize("factor", [4.0, 15.0])
+def test_a_single_row_many_times_the_level(factor: float) -> None:
+    loss = healthy(2000, "gauss", 3)
+    loss[1200] *= factor
+    (event,) = seen(loss).events
+    assert (event.kind, event.lone, event.onset_step) == ("spike", True, 1200)
+
+
+def test_most_made_events_get_their_name() -> None:
+    wrong = {
+        kind: sum(verdict(case(kind, seed))[0] != WANTED.get(kind, kind) for seed in range(500, 510)) for kind in KINDS
+    }
+    assert wrong["none"] == wrong["lr_steps"] == 0
+    assert sum(wrong[kind] for kind in ("single", "lone", "repeated", "divergence", "slow")) <= 8
+
+
+def test_what_follows_a_divergence_is_no_event_of_its_own() -> None:
+    loss = healthy(3000, "gauss", 5) + climb(3000, 1500, 6.0, 200) + spike(3000, 2400, 4.0, 10)
+    assert kinds(seen(loss)) == ["divergence"]
+
+
+def test_a_slow_rise_before_a_divergence_gives_the_onset() -> None:
+    loss = healthy(3000, "gauss", 5) + climb(3000, 1000, 2.0, 1500) + climb(3000, 2700, 6.0, 50)
+    (event,) = seen(loss).events
+    assert event.kind == "divergence"
+    assert event.onset_step == pytest.approx(1000, abs=250)
+
+
+CHANGES = ("offset", "factor", "constant", "doubled", "shuffled", "dropped", "rounded")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_events_do_not_depend_on_how_it_is_logged(change: str, noise: Noise) -> None:
+    added = spike(1500, 1000, 4.0, 15)
+    loss = healthy(1500, noise, 11) + added
+    plain = [(event.kind, event.onset_step) for event in seen(loss).events]
+    step, rng = np.arange(1500), np.random.default_rng(1)
+    if change == "offset":
+        step = step + 250_000
+    elif change == "factor":
+        loss = loss * 0.01
+    elif change == "constant":
+        loss = loss - 30
+    elif change == "rounded":
+        loss = np.array([float(f"{value:.4g}") for value in loss])
+    keep = np.sort(rng.choice(1500, 1350, replace=False)) if change == "dropped" else np.arange(1500)
+    rows = {"doubled": np.repeat(keep, 2), "shuffled": rng.permutation(keep)}.get(change, keep)
+    frame = pl.DataFrame(
+        {"run": ["r"] * len(rows), "rank": [None] * len(rows), "step": step[rows], "source": 0, "line": 1 + np.arange(len(rows)),
+         "loss": loss[rows]}, schema_overrides=TABLES["steps"],
+    )  # fmt: skip
+    found = [(event.kind, event.onset_step - int(step[0])) for event in loss_view(trajectory(frame).paths[0]).events]
+    assert [kind for kind, _ in found] == [kind for kind, _ in plain]
+    assert [onset for _, onset in found] == [pytest.approx(onset, abs=4) for _, onset in plain]
+
+
+def test_too_few_rows_have_no_events() -> None:
+    for rows in range(12):
+        assert seen(np.linspace(5, 4, rows)).events == () if rows else True

@@ -1,0 +1,36 @@
+"""What other columns say at an onset."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.measures.onset import onset_context
+from tests.analyzers.made_runs import cosine, learning, view
+
+
+def test_gradient_rate_and_samples() -> None:
+    grad = np.exp(np.random.default_rng(0).normal(0, 0.1, 1000))
+    grad[497:505] *= 30
+    lr = cosine()
+    lr[500:] *= 3
+    run = view({"loss": learning(), "grad_norm": grad, "lr": lr, "samples": 8 * np.arange(1, 1001)})
+    found = onset_context(run.paths[0], 500, 505, 1)
+    assert found.grad_ratio == pytest.approx(30, rel=0.4)
+    assert found.grad_lead == 3
+    assert found.lr_ratio == pytest.approx(3, rel=0.1)
+    assert (found.sample_start, found.sample_end) == (4000, 4008)
+
+
+def test_no_lead_from_a_sparse_log() -> None:
+    grad = np.exp(np.random.default_rng(0).normal(0, 0.1, 1000))
+    grad[50:52] *= 30
+    run = view({"step": 10 * np.arange(1000), "loss": learning(), "grad_norm": grad})
+    found = onset_context(run.paths[0], 500, 510, 10)
+    assert found.grad_ratio is not None
+    assert found.grad_lead is None
+
+
+def test_absent_columns_are_none() -> None:
+    found = onset_context(view({"loss": learning()}).paths[0], 500, 505, 1)
+    assert {getattr(found, name) for name in found.__slots__} == {None}
