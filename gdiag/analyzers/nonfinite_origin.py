@@ -13,9 +13,10 @@ norm in FP32, look at the attention mask and at logits that overflow; go back to
 
 from __future__ import annotations
 
-from gdiag.measures.depth import Origin, origin
+from gdiag.measures.origin import Origin, origin
 from gdiag.measures.ranks import by_rank, nonfinite_ranks
 from gdiag.measures.run import RunView
+from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD204"
@@ -43,10 +44,13 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
     loss_first = bool(len(loss) and loss[0] <= found.step)
     before = _earlier(run, found.step)
     ranks = _rank(run, found.step)
-    isolated_row = not _stays(run, found)
+    handled = not found.lasting and _backs_off(run, found.step)
+    severity = Severity.WARNING if not found.lasting else Severity.CRITICAL
+    if before is not None or handled:
+        severity = Severity.INFO
     return [
         Finding(
-            CODE, NAME, Severity.INFO if before is not None else Severity.WARNING if isolated_row else Severity.CRITICAL, _message(what, found, parameters, before),
+            CODE, NAME, severity, _message(what, found, parameters, before),
             run.where(
                 table.row_near(found.step), step=found.step, layer=found.layer if before is None else None,
                 rank=ranks[0] if len(ranks) == 1 else None,
@@ -59,7 +63,8 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
                 Measure("simultaneous", found.layer is None or before is not None),
                 Measure("parameters_nonfinite", parameters),
                 Measure("loss_nonfinite", loss_first),
-                Measure("isolated", isolated_row),
+                Measure("isolated", not found.lasting),
+                Measure("backed_off", handled),
                 Measure("logged_late", before is not None),
                 Measure("steady_before", run.steady_before(found.step)),
                 *(() if found.ratio is None else (Measure("grad_ratio", found.ratio, limit=10.0),)),
@@ -103,10 +108,11 @@ def _rank(run: RunView, step: int) -> tuple[int, ...]:
     return ()
 
 
-def _stays(run: RunView, found: Origin) -> bool:
-    """Whether the gradient norm is still not finite in one of the three rows after the first: otherwise a skipped step."""
-    later = run.grad_norm.nonfinite.step
-    finite = run.grad_norm.step
-    after = finite[finite > found.step]
-    bound = after[2] if len(after) > 2 else found.step + 10**9
-    return bool((later > found.step).any() and (later[later > found.step] <= bound).any()) or len(after) == 0
+def _backs_off(run: RunView, step: int) -> bool:
+    """Whether the loss scale falls or the update is skipped at `step` or right after: an overflow that was handled."""
+    scale, skipped = run.series("loss_scale"), run.series("skipped")
+    reach = step + 2 * interval(run.grad_norm.step)
+    before, after = scale.at(step - 1), scale.at(reach)
+    lower = before is not None and after is not None and after < before
+    flagged = skipped.value[(skipped.step >= step) & (skipped.step <= reach)]
+    return lower or bool((flagged > 0).any()) or (len(scale) > 0 and step <= scale.step[0])

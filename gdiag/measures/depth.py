@@ -1,8 +1,4 @@
-"""Layers along the depth of the network: dead ones, gradients that vanish towards the input, origin of non-finite ones.
-
-Backward goes from the head to the embedding. A gradient that turns non-finite inside a layer therefore reaches every
-shallower layer and no deeper one: the deepest non-finite layer below finite deeper ones is where it began.
-"""
+"""Layers along the depth of the network: dead ones, and gradients that vanish towards the input."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from gdiag.measures.layers import Floats, LayerTable, column_median
@@ -63,23 +58,6 @@ class Profile:
     onset: int
     """First step since which the shallowest block stays below NEGLIGIBLE of the head, where `ratio` is below it."""
     from_start: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where non-finite gradients began."""
-
-    step: int
-    layer: str | None
-    """Deepest non-finite layer, or its block when all of it is; None when all that carry a gradient turned at once."""
-    nonfinite: int
-    total: int
-    finite_deeper: int
-    """Layers nearer the loss that were still finite."""
-    isolated: bool
-    """Layers nearer the input were finite too: only this layer's own gradient is lost, backward went through."""
-    ratio: float | None
-    """Median layer norm in the row before / its median over the 20 rows before that."""
 
 
 def forward_order(columns: Sequence[LayerColumn]) -> list[int]:
@@ -204,38 +182,3 @@ def _of(table: LayerTable, which: Sequence[int]) -> Floats:
     """Finite values of some layers, shape (n, len(which)); NaN otherwise."""
     values = table.frame.select(table.columns[i].column for i in which).to_numpy().astype(np.float64)
     return np.where(np.isfinite(values), values, np.nan)
-
-
-def origin(table: LayerTable, within: int = 20) -> Origin | None:
-    """Where and at which step the first non-finite gradient began; None when all are finite."""
-    finite = [pl.col(c.column).is_finite().fill_null(True) for c in table.columns]
-    bad_rows = table.frame.select(~pl.all_horizontal(finite)).to_series().to_numpy()
-    if not bad_rows.any():
-        return None
-    first_row = int(bad_rows.argmax())
-    row = table.frame.row(first_row)
-    bad = np.array([v is not None and not np.isfinite(v) for v in row])
-    seen = np.array([v is not None and v != 0 for v in row])  # what has no gradient anyway says nothing
-    order = [i for i in forward_order(table.columns) if seen[i]]
-    place = [k for k, i in enumerate(order) if bad[i]]
-    deepest = place[-1]
-    deeper = len(order) - 1 - deepest
-    isolated = place[0] > 0 and len(place) < len(order)
-    layer: str | None = None
-    if deeper or isolated:
-        column = table.columns[order[deepest]]
-        path = block_path(column)
-        mates = [i for i in order if block_path(table.columns[i]) == path]
-        layer = path if all(bad[i] for i in mates) else column.layer
-    before = table.frame[max(0, first_row - within) : first_row].to_numpy().astype(np.float64)
-    ratio = None
-    if len(before) >= 3:
-        usual = column_median(np.where(np.isfinite(before[:-1]) & (before[:-1] > 0), before[:-1], np.nan))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rises = before[-1] / usual
-        rises = rises[np.isfinite(rises)]
-        ratio = float(np.median(rises)) if len(rises) else None
-    return Origin(
-        step=int(table.step[first_row]), layer=layer, nonfinite=len(place), total=len(order), finite_deeper=deeper,
-        isolated=isolated, ratio=ratio,
-    )  # fmt: skip

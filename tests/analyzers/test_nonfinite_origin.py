@@ -79,3 +79,18 @@ def test_layers_logged_too_late_name_nothing() -> None:
     (finding,) = analyze(RunView(records.runs[0], records))
     assert (finding.where.layer, finding.severity, finding.measure("logged_late")) == (None, Severity.INFO, True)
     assert "step 295" in finding.message
+
+
+def test_an_overflow_that_backs_off_is_information_and_the_last_one_counts() -> None:
+    made = norms(200)
+    for values in made.values():
+        values[[3, 60]] = np.inf
+    scale = np.where(np.arange(200) <= 60, 65536.0, 32768.0)
+    scale[:4] = 131072.0
+    (finding,) = analyze(layered(made, steps={"loss_scale": scale, "grad_norm": np.ones(200)}))
+    assert (finding.where.step, finding.severity, finding.measure("backed_off")) == (3, Severity.INFO, True)
+    for name, depth, _ in names(3):
+        if depth < 1:
+            made[name][150:] = np.nan
+    (finding,) = analyze(layered(made, steps={"loss_scale": scale, "grad_norm": np.ones(200)}))
+    assert (finding.where.step, finding.where.layer, finding.severity) == (150, "blocks.0", Severity.CRITICAL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdiag.measures.depth import block_path, dead_layers, forward_order, origin, profile
+from gdiag.measures.depth import block_path, dead_layers, forward_order, profile
 from gdiag.measures.layers import LayerTable
 from gdiag.schema import LayerColumn
 from tests.analyzers.made_layers import Floats, layered, names, norms
@@ -88,43 +88,3 @@ def test_a_decay_that_comes_later_is_dated() -> None:
     assert found is not None
     assert not found.from_start
     assert found.onset == 200
-
-
-@pytest.mark.parametrize("style", ["gpt", "llama"])
-def test_the_boundary_of_non_finite_layers_is_the_origin(style: str) -> None:
-    made = norms(100, 4, style=style)
-    for name, depth, _ in names(4, style):
-        if depth <= 2:
-            made[name][60:] = np.nan
-    found = origin(table(made, style))
-    assert found is not None
-    assert found.step == 60
-    assert found.layer == ("blocks.2" if style == "gpt" else "model.layers.2")
-    assert (found.finite_deeper, found.isolated) == (7, False)
-
-
-def test_inside_a_block_the_deepest_layer_is_named() -> None:
-    made = norms(100, 4)
-    for name, depth, _ in names(4):
-        if depth < 2 or name in ("blocks.2.ln1", "blocks.2.qkv"):
-            made[name][60:] = np.inf
-    found = origin(table(made))
-    assert found is not None
-    assert found.layer == "blocks.2.qkv"
-
-
-def test_all_at_once_names_no_layer_and_one_alone_is_isolated() -> None:
-    made = norms(100)
-    made["blocks.0.ln1"][:] = 0.0
-    for name in made:
-        if name != "blocks.0.ln1":
-            made[name][60:] = np.nan
-    found = origin(table(made))
-    assert found is not None
-    assert (found.layer, found.isolated) == (None, False)
-    one = norms(100)
-    one["blocks.1.fc"][70] = np.inf
-    alone = origin(table(one))
-    assert alone is not None
-    assert (alone.layer, alone.isolated, alone.nonfinite) == ("blocks.1.fc", True, 1)
-    assert origin(table(norms(100))) is None

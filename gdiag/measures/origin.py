@@ -1,0 +1,85 @@
+"""Where gradients turned non-finite.
+
+Backward goes from the head to the embedding. A gradient that turns non-finite inside a layer therefore reaches every
+shallower layer and no deeper one: the deepest non-finite layer below finite deeper ones is where it began.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from gdiag.measures.depth import block_path, forward_order
+from gdiag.measures.layers import LayerTable, column_median
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where non-finite gradients began."""
+
+    step: int
+    layer: str | None
+    """Deepest non-finite layer, or its block when all of it is; None when all that carry a gradient turned at once."""
+    nonfinite: int
+    total: int
+    finite_deeper: int
+    """Layers nearer the loss that were still finite."""
+    isolated: bool
+    """Layers nearer the input were finite too: only this layer's own gradient is lost, backward went through."""
+    lasting: bool
+    """Not finite to the end of the log; else the layers recovered, as after a skipped step."""
+    ratio: float | None
+    """Median layer norm in the row before / its median over the 20 rows before that."""
+
+
+def origin(table: LayerTable, within: int = 20) -> Origin | None:
+    """Where and at which step gradients turned non-finite for good, else for the first time; None when all are finite.
+
+    Args:
+        table: gradient or parameter norms of all layers.
+        within: rows before it in which a rise is looked for.
+    """
+    finite = [pl.col(c.column).is_finite().fill_null(True) for c in table.columns]
+    bad_rows = table.frame.select(~pl.all_horizontal(finite)).to_series().to_numpy()
+    if not bad_rows.any():
+        return None
+    first_row = _terminal(bad_rows)
+    lasting = first_row is not None
+    first_row = int(bad_rows.argmax()) if first_row is None else first_row
+    row = table.frame.row(first_row)
+    bad = np.array([v is not None and not np.isfinite(v) for v in row])
+    seen = np.array([v is not None and v != 0 for v in row])  # what has no gradient anyway says nothing
+    order = [i for i in forward_order(table.columns) if seen[i]]
+    place = [k for k, i in enumerate(order) if bad[i]]
+    deepest = place[-1]
+    deeper = len(order) - 1 - deepest
+    isolated = place[0] > 0 and len(place) < len(order)
+    layer: str | None = None
+    if deeper or isolated:
+        column = table.columns[order[deepest]]
+        path = block_path(column)
+        mates = [i for i in order if block_path(table.columns[i]) == path]
+        layer = path if all(bad[i] for i in mates) else column.layer
+    before = table.frame[max(0, first_row - within) : first_row].to_numpy().astype(np.float64)
+    ratio = None
+    if len(before) >= 3:
+        usual = column_median(np.where(np.isfinite(before[:-1]) & (before[:-1] > 0), before[:-1], np.nan))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rises = before[-1] / usual
+        rises = rises[np.isfinite(rises)]
+        ratio = float(np.median(rises)) if len(rises) else None
+    return Origin(
+        step=int(table.step[first_row]), layer=layer, nonfinite=len(place), total=len(order), finite_deeper=deeper,
+        isolated=isolated, ratio=ratio, lasting=lasting,
+    )  # fmt: skip
+
+
+def _terminal(bad: NDArray[np.bool_]) -> int | None:
+    """Row at which the stretch of bad rows begins that lasts to the end (nine of ten rows); None when the end is good."""
+    if not bad[-1]:
+        return None
+    share = np.cumsum(bad[::-1])[::-1] / np.arange(len(bad), 0, -1)
+    return int(np.argmax(bad & (share >= 0.9)))
