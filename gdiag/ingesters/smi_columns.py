@@ -108,15 +108,18 @@ def headerless(lines: Sequence[str]) -> list[Field] | None:
     fields = [_guess([r[i] for r in rows]) for i in range(width)]
     order = {"util": ["utilization.gpu", "utilization.memory"], "watt": ["power.draw", "power.limit"],
              "clock": ["clocks.sm", "clocks.mem"], "memory": ["memory.used", "memory.total"], "bare": ["temperature.gpu"]}  # fmt: skip
-    if "uuid" in fields or "name" in fields:
-        first = next(i for i, f in enumerate(fields) if f in ("uuid", "name"))
-        if fields[0] == "bare" and first > 0:
-            fields[0] = "index"
-    names = []
+    first = next((i for i, f in enumerate(fields) if f in ("uuid", "name")), 0)
+    if "bare" in fields[:first]:
+        fields[fields.index("bare")] = "index"
+    names: list[str] = []
     for kind in fields:
         left = order.get(kind)
         names.append(
-            left.pop(0) if left else kind if kind in ("timestamp", "uuid", "name", "index", "pci.bus_id") else ""
+            left.pop(0)
+            if left
+            else kind
+            if kind in ("timestamp", "uuid", "name", "index", "pci.bus_id", "hostname", "clocks_event_reasons.active")
+            else ""
         )
     telling = {"utilization.gpu", "power.draw", "clocks.sm", "memory.used", "uuid", "name"} & set(names)
     units = {"util", "watt", "clock", "memory"} & set(fields)
@@ -144,7 +147,8 @@ def _guess(cells: Sequence[str]) -> str:
         ("timestamp", r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d.*|\d{10}(\.\d+)?"), ("uuid", r"(GPU|MIG)-[0-9a-fA-F-]+.*"),
         ("pci.bus_id", r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d"), ("util", r"\d+ ?%"), ("memory", r"\d+ ?MiB"),
         ("watt", r"\d+(\.\d+)? ?W"), ("clock", r"\d+ ?MHz"), ("bare", r"\d+"),
-        ("name", r"(NVIDIA|Tesla|GeForce|Quadro|RTX|A100|H100).*"),
+        ("name", r"(NVIDIA|Tesla|GeForce|Quadro|RTX|A100|H100|AMD).*"), ("clocks_event_reasons.active", r"0x[0-9A-Fa-f]{16}"),
+        ("hostname", r"[a-z][\w.-]*\d[\w.-]*"),
     ):  # fmt: skip
         if told and all(re.fullmatch(pattern, c) for c in told):
             return kind

@@ -6,7 +6,7 @@ counts rows in bins of time per GPU, so that its size does not depend on how oft
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -76,7 +76,11 @@ def partial(gpus: pl.DataFrame, width: float) -> Partial:
         rows = rows.filter(pl.col("time").is_not_null())
     else:
         rows = rows.with_columns(pl.int_range(pl.len()).over(list(KEYS)).cast(pl.Float64).alias("time"))
-    rows = rows.with_columns((pl.col("time") / width).floor().cast(pl.Int64).alias("bin"), _slowdown_limit(rows))
+    rows = rows.with_columns(
+        (pl.col("time") / width).floor().cast(pl.Int64).alias("bin"),
+        _of_model(rows, lambda row: row.max_operating or row.slowdown).alias("slowdown"),
+        pl.coalesce("clock_sm_max", _of_model(rows, lambda row: row.clock)),
+    )
     rows = rows.with_columns(_states())
     bins = rows.group_by(*KEYS, "bin").agg(_counts()).sort(*KEYS, "bin")
     units = rows.group_by(*KEYS, maintain_order=True).agg(
@@ -145,16 +149,13 @@ def _complete(gpus: pl.DataFrame) -> pl.DataFrame:
     return rows
 
 
-def _slowdown_limit(rows: pl.DataFrame) -> pl.Expr:
-    limits: dict[str, float | None] = {}
-    for name in rows["model"].unique().drop_nulls():
-        row = reference.gpu(name)
-        limits[name] = (row.max_operating or row.slowdown) if row else None
-    return (
-        pl.col("model").replace_strict(limits, default=None, return_dtype=pl.Float64)
-        if limits
-        else pl.lit(None, pl.Float64)
-    ).alias("slowdown")
+def _of_model(rows: pl.DataFrame, figure: Callable[[reference.Gpu], float | None]) -> pl.Expr:
+    """A figure of each row's model from the data file; null for models that are not listed."""
+    known = {name: row for name in rows["model"].unique().drop_nulls() if (row := reference.gpu(name)) is not None}
+    figures = {name: figure(row) for name, row in known.items()}
+    if not figures:
+        return pl.lit(None, pl.Float64)
+    return pl.col("model").replace_strict(figures, default=None, return_dtype=pl.Float64)
 
 
 def _states() -> list[pl.Expr]:
