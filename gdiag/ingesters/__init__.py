@@ -9,12 +9,15 @@ from typing import Final
 from gdiag.errors import InputError
 from gdiag.ingesters import (
     aligned,
+    amd_smi,
     bandwidth_baseline,
     blocks,
     columnar_files,
     console_generic,
     csv,
+    dcgm,
     deepspeed,
+    dmon,
     fairseq,
     hf_console,
     job_log,
@@ -31,7 +34,10 @@ from gdiag.ingesters import (
     modded_nanogpt,
     nanogpt,
     nccl_tests,
+    network_screens,
     nvidia_smi,
+    nvidia_smi_text,
+    nvidia_smi_xml,
     openai_logger,
     openmmlab,
     sacred,
@@ -58,7 +64,7 @@ INGESTERS: Final[tuple[Ingester, ...]] = (
     trainer_state, megatron_golden, sacred, json_whole, jsonl, csv,
     megatron, torchtitan, modded_nanogpt, llmc, step_bars, maxtext, verl,
     nanogpt, litgpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed, aligned, layer_lines,
-    nccl_tests, bandwidth_baseline, nvidia_smi, kernel_log,
+    nccl_tests, bandwidth_baseline, nvidia_smi, nvidia_smi_text, nvidia_smi_xml, dmon, dcgm, amd_smi, kernel_log, network_screens,
     console_generic, job_log,
 )  # fmt: skip
 """Every format; the surest wins, the earlier one on a tie."""

@@ -89,7 +89,8 @@ class RunView:
         stamps = self.series("time").value
         elapsed = None if len(stamps) >= 2 or self.step_times is None else step_stamps(self.step_times.times)
         used = self.gpus["source"].unique().drop_nulls().to_list() if "source" in self.gpus.columns else []
-        return telemetry(self.gpus, [self.records.sources[i].columns for i in used], stamps, elapsed)
+        columns = [self.records.sources[i].columns for i in used]
+        return telemetry(self.gpus, columns, stamps, elapsed, self._own(self.records.facts))
 
     @cached_property
     def reported(self) -> list[Reported]:

@@ -49,7 +49,7 @@ class Place:
 
 def telemetry(
     gpus: pl.DataFrame, columns: Iterable[Mapping[str, str]], stamps: np.ndarray[tuple[int], np.dtype[np.float64]],
-    elapsed: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
+    elapsed: np.ndarray[tuple[int], np.dtype[np.float64]] | None, facts: pl.DataFrame | None = None,
 ) -> Telemetry | None:  # fmt: skip
     """Counts of a run's `gpus` rows, and their offset to the times at which its steps ended.
 
@@ -57,7 +57,7 @@ def telemetry(
     """
     if not gpus.height:
         return None
-    part = throttling.partial(gpus, throttling.width_for(gpus))
+    part = throttling.partial(gpus, throttling.width_for(gpus), stated_limits(facts))
     if not part.bins.height:
         return None
     known = "zone_known" in gpus.columns and bool(gpus["zone_known"].fill_null(True).all())
@@ -71,6 +71,17 @@ def telemetry(
         GpuHealth(part), alignment, known_reasons(columns), known,
         frozenset(name for name in gpus.columns if gpus[name].count()),
     )  # fmt: skip
+
+
+def stated_limits(facts: pl.DataFrame | None) -> dict[str, float]:
+    """Model → temperature at which its clocks are lowered, as `nvidia-smi -q` of the same machines states it [°C]."""
+    limits: dict[str, float] = {}
+    if facts is None or not facts.height:
+        return limits
+    for key in ("slowdown_temperature", "max_operating_temperature"):  # the lower one is taken where both are stated
+        for model, value in facts.filter(pl.col("key") == key).select("scope", "value").iter_rows():
+            limits[model] = float(value)
+    return limits
 
 
 def known_reasons(columns: Iterable[Mapping[str, str]]) -> int:

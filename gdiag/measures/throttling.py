@@ -6,7 +6,7 @@ counts rows in bins of time per GPU, so that its size does not depend on how oft
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,8 +68,11 @@ def width_for(gpus: pl.DataFrame, most: int = 4000) -> float:
     return max(1.0, float(usual or 1.0), span / most)  # type: ignore[arg-type]
 
 
-def partial(gpus: pl.DataFrame, width: float) -> Partial:
-    """Counts of rows of `gpus`, in bins of `width` seconds."""
+def partial(gpus: pl.DataFrame, width: float, limits: Mapping[str, float] | None = None) -> Partial:
+    """Counts of rows of `gpus`, in bins of `width` seconds.
+
+    `limits`: model → temperature at which its clocks are lowered [°C], where a log states it; it wins over the data file.
+    """
     timed = "time" in gpus.columns and gpus["time"].count() > 0
     rows = _complete(gpus)
     if timed:
@@ -78,7 +81,7 @@ def partial(gpus: pl.DataFrame, width: float) -> Partial:
         rows = rows.with_columns(pl.int_range(pl.len()).over(list(KEYS)).cast(pl.Float64).alias("time"))
     rows = rows.with_columns(
         (pl.col("time") / width).floor().cast(pl.Int64).alias("bin"),
-        _of_model(rows, lambda row: row.max_operating or row.slowdown).alias("slowdown"),
+        _of_model(rows, lambda row: row.max_operating or row.slowdown, limits or {}).alias("slowdown"),
         pl.coalesce("clock_sm_max", _of_model(rows, lambda row: row.clock)),
     )
     rows = rows.with_columns(_states())
@@ -149,10 +152,13 @@ def _complete(gpus: pl.DataFrame) -> pl.DataFrame:
     return rows
 
 
-def _of_model(rows: pl.DataFrame, figure: Callable[[reference.Gpu], float | None]) -> pl.Expr:
-    """A figure of each row's model from the data file; null for models that are not listed."""
+def _of_model(
+    rows: pl.DataFrame, figure: Callable[[reference.Gpu], float | None], stated: Mapping[str, float] | None = None
+) -> pl.Expr:
+    """A figure of each row's model as stated in a log, else from the data file; null for models that are not listed."""
     known = {name: row for name in rows["model"].unique().drop_nulls() if (row := reference.gpu(name)) is not None}
-    figures = {name: figure(row) for name, row in known.items()}
+    figures: dict[str, float | None] = {name: figure(row) for name, row in known.items()}
+    figures |= stated or {}
     if not figures:
         return pl.lit(None, pl.Float64)
     return pl.col("model").replace_strict(figures, default=None, return_dtype=pl.Float64)

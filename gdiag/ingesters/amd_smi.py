@@ -1,0 +1,146 @@
+"""AMD GPUs: rocm-smi as JSON or CSV, amd-smi metric as CSV. The junction (hotspot) temperature is judged, not the edge."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+import polars as pl
+
+from gdiag.errors import InputError
+from gdiag.ingesters import console, telemetry
+from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.model import Source
+
+FORMAT = "amd-smi"
+
+_NAMES: Final[tuple[tuple[str, str, str], ...]] = (
+    ("temperature", r"temperature \(sensor junction\) \(c\)|hotspot(_temperature)?|junction", "C"),
+    ("temperature", r"temperature \(sensor edge\) \(c\)|edge(_temperature)?", "C"),
+    ("memory_temperature", r"temperature \(sensor memory\) \(c\)|mem(_temperature)?", "C"),
+    ("power", r"(average|current socket) graphics package power \(w\)|average_socket_power|socket_power|current_socket_power", "W"),
+    ("power_limit", r"max graphics package power \(w\)|power_limit|power_cap", "W"),
+    ("utilization", r"gpu use \(%\)|gfx(_activity)?|gpu_util", "%"),
+    ("clock_sm", r"sclk clock speed:?|gfx_0_clk|gfx_clock|gfx_clk", "MHz"),
+    ("clock_memory", r"mclk clock speed:?|mem_0_clk|mem_clock|mem_clk", "MHz"),
+    ("memory_used", r"vram total used memory \(b\)", "B"),
+    ("memory_total", r"vram total memory \(b\)", "B"),
+    ("fan", r"fan speed \(%\)", "%"),
+    ("uuid", r"unique id", ""),
+    ("bus_id", r"pci bus", ""),
+    ("model", r"card series|device name|market_name", ""),
+)  # fmt: skip
+"""Canonical column, its names (best first), unit. rocm-smi renamed keys between 5.7 and 6.1."""
+_JSON: Final = re.compile(rb'^\s*\{\s*"card\d+"\s*:')
+_CSV: Final = re.compile(
+    rb"(?m)^device,.*Temperature \(Sensor|^(?:timestamp,)?gpu,.*(?:gfx_activity|socket_power|hotspot)"
+)
+
+
+def recognise(given: Input) -> float:
+    if _JSON.search(given.head):
+        return 0.97
+    return 0.97 if _CSV.search(given.head[:8192]) else 0.0
+
+
+def read(given: Input, options: Options) -> Reading:
+    """Samples of all cards.
+
+    Raises:
+        InputError: the JSON is damaged, or no card has a value.
+    """
+    bad: list[tuple[int, str, str]] = []
+    cards = _from_json(given) if _JSON.search(given.head) else _from_csv(given, bad)
+    rows: list[dict[str, object]] = []
+    columns: dict[str, str] = {}
+    for line, card in cards:
+        row, named = _row(card)
+        columns |= named
+        if len(row) > 1:
+            rows.append(row | {"line": line})
+    if not rows:
+        raise InputError(f"{given.path} is AMD telemetry without a value of a GPU")
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    notes = []
+    if "stamp" in table.columns:
+        times, known = telemetry.clock(table["stamp"], options.tz)
+        table = table.with_columns(times.alias("time"), pl.lit(known).alias("zone_known"))
+    else:
+        notes.append("no timestamp: nothing can be placed in time")
+    if host := telemetry.host_in_name(given.path):
+        table = table.with_columns(pl.lit(host).alias("host"))
+    return Reading(
+        Source(given.path, FORMAT, table.height, len(bad), columns, tuple(notes)), gpus=telemetry.canonical(table),
+        rejects=telemetry.rejects(bad) if bad else None,
+    )  # fmt: skip
+
+
+def _from_json(given: Input) -> list[tuple[int, dict[str, str]]]:
+    """Cards of one document, or of several one after another as a loop prints them."""
+    text = given.data().decode("utf-8", "replace")
+    decoder = json.JSONDecoder()
+    found: list[tuple[int, dict[str, str]]] = []
+    at = 0
+    while (at := text.find("{", at)) >= 0:
+        try:
+            document, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            if found:
+                break
+            raise InputError(f"{given.path} is rocm-smi JSON that is damaged: {str(error)[:80]}") from None
+        line = text.count("\n", 0, at) + 1
+        for name, values in document.items() if isinstance(document, dict) else ():
+            if re.fullmatch(r"card\d+", name) and isinstance(values, dict):
+                found.append(
+                    (
+                        line,
+                        {"device": name}
+                        | {str(k): str(v) for k, v in values.items() if not isinstance(v, dict | list)},
+                    )
+                )
+        at = end
+    return found
+
+
+def _from_csv(given: Input, bad: list[tuple[int, str, str]]) -> list[tuple[int, dict[str, str]]]:
+    """Rows under the last header; what does not fit it is added to `bad`."""
+    found: list[tuple[int, dict[str, str]]] = []
+    header: list[str] = []
+    for number, line in console.lines_of(given).select("line", "text").iter_rows():
+        cells = [c.strip() for c in line.split(",")]
+        if cells[0].lower() in ("device", "timestamp", "gpu") and len(cells) > 1:
+            header = cells
+        elif line.strip() and header:
+            if len(cells) != len(header):
+                bad.append((number, f"not {len(header)} cells as in the header", line))
+            else:
+                found.append((number, dict(zip(header, cells, strict=True))))
+    return found
+
+
+def _row(card: dict[str, str]) -> tuple[dict[str, object], dict[str, str]]:
+    row: dict[str, object] = {}
+    named: dict[str, str] = {}
+    lower = {k.lower().strip(): (k, v) for k, v in card.items()}
+    for key in ("device", "gpu"):
+        if key in lower and (found := re.search(r"(\d+)$", lower[key][1])):
+            row["gpu"] = int(found[1])
+    if "timestamp" in lower:
+        row["stamp"] = lower["timestamp"][1]
+    for column, pattern, unit in _NAMES:
+        if column in row:
+            continue
+        for key, (printed, value) in lower.items():
+            if re.fullmatch(pattern, key) and value.strip() not in telemetry.ABSENT:
+                parsed = value.strip() if not unit else _number(value, unit)
+                if parsed is not None:
+                    row[column] = telemetry.bus(str(parsed)) if column == "bus_id" else parsed
+                    named[column] = printed
+                    break
+    return row, named
+
+
+def _number(text: str, unit: str) -> float | None:
+    found = re.fullmatch(r"\(?([+-]?\d+(?:\.\d+)?)\s*(Mhz|MHz|W|%|C)?\)?", text.strip())
+    return float(found[1]) * telemetry.UNITS[unit] if found else None
