@@ -44,13 +44,13 @@ class Recipe:
         return simulate(self.fault, self.setup)
 
 
-def recipes(first_seed: int, only: frozenset[str] = frozenset(), scale: int = 1) -> Iterator[Recipe]:
+def recipes(first_seed: int, only: frozenset[str] = frozenset(), scale: float = 1.0) -> Iterator[Recipe]:
     """Every case of the range that begins at `first_seed`; `scale` multiplies the number of cases."""
     for number, fault in enumerate(FAULTS):
         if only and fault.name not in only:
             continue
-        count = scale * (PLAIN_HEALTHY if fault.name == "healthy" else PER_TRAP if fault.healthy else PER_FAULT)
-        for k in range(count):
+        count = PLAIN_HEALTHY if fault.name == "healthy" else PER_TRAP if fault.healthy else PER_FAULT
+        for k in range(max(1, round(scale * count))):
             yield _recipe(fault, number, k, first_seed)
 
 

@@ -48,7 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--range", choices=sorted(RANGES), default="tune")
     parser.add_argument("--only", default="", help="comma-separated faults")
-    parser.add_argument("--scale", type=int, default=1, help="this many times as many cases")
+    parser.add_argument("--scale", type=float, default=1.0, help="this many times as many cases")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--write", type=Path, help="write the cases here instead")
     parser.add_argument("-v", "--verbose", action="store_true", help="list every miss and false incident")

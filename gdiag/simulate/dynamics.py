@@ -114,11 +114,8 @@ def _advance(state: _State, forces: Forces, i: int, jitter: float) -> tuple[floa
     relative = float(forces.rate[i])
     state.progress += forces.learning * min(relative, 1.3)
     state.warmth += (min(relative, 3.0) - state.warmth) * min(1.0, 0.02 + 0.02 * relative)
-    quiet = (
-        made.floor
-        + (made.start - made.floor) * (1 + state.progress / made.span) ** -made.power
-        + made.lr_floor * state.warmth
-    )
+    left = (1 + state.progress / made.span) ** -made.power
+    quiet = made.floor + (made.start - made.floor) * left + made.lr_floor * state.warmth * (1 - left)
     curvature = 0.35 + 1.2 * math.exp(-state.progress / max(1.0, made.warmup / 6))
     drive = relative * curvature * float(forces.sharpness[i]) * state.relief - 1.0
     state.log_u += 0.5 * min(drive, 1.5) + 0.03 * jitter

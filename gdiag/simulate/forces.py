@@ -245,8 +245,8 @@ class Forces:
         """The loss that the undisturbed run would have, (n,), without noise [nat]; its floor follows the rate at once."""
         made = self.model
         progress = np.cumsum(np.minimum(self.rate, 1.3)) * self.learning
-        fall: Floats = (made.start - made.floor) * (1 + progress / made.span) ** -made.power
-        return made.floor + fall + made.lr_floor * self.rate
+        left: Floats = (1 + progress / made.span) ** -made.power
+        return made.floor + (made.start - made.floor) * left + made.lr_floor * self.rate * (1 - left)
 
     def pick(self, low: float, high: float) -> int:
         """A random executed step between two shares of the run."""

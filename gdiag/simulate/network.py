@@ -58,6 +58,10 @@ class Network:
         """The logged prefix of a block: blocks.0."""
         return NAMES[self.naming]["block"].format(i=index)
 
+    def module(self, index: int) -> str:
+        """The module that a tensor belongs to: its name without `.weight`."""
+        return self.layers[index].name.removesuffix(".weight")
+
     def find(self, kind: Kind, depth: int | None = None) -> int:
         """Index of the first tensor of a kind, in a given block where `depth` is given."""
         return next(

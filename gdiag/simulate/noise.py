@@ -32,7 +32,7 @@ def batch_noise(family: Noise, count: int, rng: np.random.Generator) -> Floats:
         shape = float(rng.uniform(2.0, 5.0))
         body = (rng.gamma(shape, 1.0, count) - shape) / np.sqrt(shape)
         hard = rng.random(count) < 0.004
-        noise = body + hard * rng.exponential(7.0, count) - 0.028
+        noise = body + hard * rng.exponential(4.0, count) - 0.016
     elif family == "sft":
         shape = 8.0
         noise = (rng.gamma(shape, 1.0, count) - shape) / np.sqrt(shape)

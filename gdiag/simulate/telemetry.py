@@ -133,7 +133,9 @@ def _govern(card: Card, clock: Floats, heat: Floats, weather: Weather, i: int, f
     capped = busy & (allowed < card.clock)
     hot = busy & (heat > card.slowdown)
     very = busy & (heat > card.slowdown + 3.0)
-    sought = np.where(hot, clock - card.step * (4.0 + 6.0 * very), clock + card.step * 3.0)
+    # Once cool, or back from idling, a GPU takes its full clock at once; near the limit it climbs in steps.
+    near = heat > card.slowdown - 3.0
+    sought = np.where(hot, clock - card.step * (4.0 + 6.0 * very), np.where(near, clock + card.step * 3.0, top))
     sought = np.minimum(sought, np.where(capped, allowed, top))
     sought = np.where(weather.brake[i], 0.5 * card.clock, np.maximum(sought, 0.3 * card.clock * busy))
     sought = np.where(busy, sought, top)

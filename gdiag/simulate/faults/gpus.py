@@ -28,6 +28,12 @@ def _build(forces: Forces, at: int, bend: Bend) -> Farm:
     return forces.farm
 
 
+def _throttles(forces: Forces, made: Farm) -> int:
+    """The executed step at which the first GPU runs below its full clock."""
+    tick = int(np.argmax((made.clock < made.card.clock).any(axis=1)))
+    return min(forces.n - 1, int((made.time[tick] - made.time[0]) / (0.99 * forces.model.step_time)))
+
+
 def _where(forces: Forces, gpu: int) -> dict[str, str | int | None]:
     return {"host": forces.farm.hosts[gpu] if forces.farm is not None else None, "index": gpu}
 
@@ -38,7 +44,7 @@ def _thermal(forces: Forces) -> list[Event]:
     def bend(weather: Weather, tick: int) -> None:
         weather.resistance[tick:, gpu] *= float(forces.rng.uniform(1.9, 2.6))  # a fan stops
 
-    _build(forces, at, bend)
+    at = _throttles(forces, _build(forces, at, bend))
     patterns = ("thermal_slowdown", "step_time_drift", "step_time_shift")
     return [
         Event(
@@ -60,7 +66,7 @@ def _thermal_all(forces: Forces) -> list[Event]:
         rise = np.clip((np.arange(len(weather.inlet)) - tick) / 200.0, 0.0, 1.0)
         weather.inlet += 38.0 * rise[:, None]  # the room's cooling fails
 
-    _build(forces, at, bend)
+    at = _throttles(forces, _build(forces, at, bend))
     patterns = ("thermal_slowdown", "step_time_drift", "step_time_shift")
     return [
         Event("thermal_throttling", ("thermal_throttling",), patterns, forces.seen(at), slow=True, tolerates_more=True)

@@ -57,7 +57,7 @@ def _nan(forces: Forces) -> list[Event]:
 
 def _nan_after_rise(forces: Forces) -> list[Event]:
     at = forces.pick(0.3, 0.9)
-    rise = min(at, int(forces.rng.integers(12, 40)))
+    rise = int(forces.rng.integers(6, 8 + forces.n // 90))
     ramp = np.linspace(0.0, 1.0, rise)
     forces.grad_gain[at - rise : at] += np.log(forces.rng.uniform(200, 5000)) * ramp
     forces.shift[at - rise : at] += forces.size(1.0, 4.0) * ramp**3

@@ -47,11 +47,12 @@ def _jump(forces: Forces) -> list[Event]:
 
 
 def _no_warmup(forces: Forces) -> list[Event]:
-    cold = max(20, forces.model.warmup)
-    forces.rate[:cold] = 1.0
-    forces.sharpness[:cold] = 4.0 * np.exp(-np.arange(cold) / (0.6 * cold)) + 1.0
-    forces.stabilises = bool(forces.rng.random() < 0.5)
-    forces.shift[:] = 0.6 * (1 - np.exp(-np.arange(forces.n) / (0.1 * forces.n)))
+    forces.rate[: forces.model.warmup] = 1.0
+    forces.stabilises = False
+    # The curvature of an untrained network needs small steps to come down; with large ones it stays, for long or for good.
+    stays = 1.0 if forces.rng.random() < 0.4 else float(forces.rng.uniform(0.04, 0.2))
+    forces.sharpness[: int(stays * forces.n)] = float(forces.rng.uniform(4.0, 8.0))
+    forces.shift[:] = 0.3
     return [
         Event(
             "no_warmup",

@@ -18,7 +18,7 @@ def _grad_flip(forces: Forces) -> list[Event]:
     forces.rank_grad[at, rank] += size
     forces.layer_gain[at, layer] += max(1.0, size - np.log(forces.model.ranks))
     causes = ("silent_data_corruption", "replica_divergence")
-    name = forces.model.network.layers[layer].name
+    name = forces.model.network.module(layer)
     return [
         Event(
             "grad_bit_flip_rank",

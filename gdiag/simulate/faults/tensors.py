@@ -106,12 +106,12 @@ def _attention(forces: Forces) -> list[Event]:
         forces.kick[place] = forces.size(0.5, 2.0)
         forces.layer_gain[max(0, place - 3) : place + 10, layer] += 1.0
     causes = ("attention_logit_growth", "lr_too_high")
-    name = forces.model.network.layers[layer].name
+    name = forces.model.network.module(layer)
     return [
         Event(
             "attention_logit_growth",
             causes,
-            (*UNSTABLE, "single_spike", "parameter_growth"),
+            (*UNSTABLE, "single_spike", "parameter_growth", "layer_outlier"),
             forces.seen(late),
             name,
             whole_run=True,
@@ -130,8 +130,8 @@ def _output(forces: Forces) -> list[Event]:
     late = int(at + 0.5 * (forces.n - at))
     for place in range(late, forces.n - 5, max(1, (forces.n - late) // 4)):
         forces.kick[place] = forces.size(0.4, 1.5)
-    patterns = (*UNSTABLE, "single_spike", "parameter_growth")
-    name = forces.model.network.layers[layer].name
+    patterns = (*UNSTABLE, "single_spike", "parameter_growth", "layer_outlier")
+    name = forces.model.network.module(layer)
     return [
         Event(
             "output_logit_growth",
@@ -163,7 +163,7 @@ def _weight_flip(forces: Forces) -> list[Event]:
     forces.kick[at], forces.half_life = forces.size(0.5, 3.0), float(forces.rng.uniform(5, 30))
     forces.layer_gain[at : at + 10, layer] += 0.7
     patterns = ("divergence", "parameter_jump", "single_spike", "step_up")
-    name = forces.model.network.layers[layer].name
+    name = forces.model.network.module(layer)
     return [Event("weight_bit_flip", ("silent_data_corruption",), patterns, forces.seen(at), name, tolerates_more=True)]
 
 
@@ -173,7 +173,7 @@ def _rare_token(forces: Forces) -> list[Event]:
     forces.layer_gain[at, layer] += np.log(forces.rng.uniform(15, 100))
     forces.excess[at] = forces.size(0.5, 2.0)
     patterns = ("single_spike", "layer_outlier", "gradient_explosion")
-    name = forces.model.network.layers[layer].name
+    name = forces.model.network.module(layer)
     return [Event("rare_token_embedding", ("bad_batch",), patterns, forces.seen(at), name, data=forces.samples(at))]
 
 
