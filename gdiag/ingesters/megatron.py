@@ -54,7 +54,9 @@ def read(given: Input, options: Options) -> Reading:
     whole = _mended(given)
     found = console.find(whole, options, _GRAMMAR)
     wide = _absent_loss(found.wide)
-    found = replace(found, wide=_with_validation(wide, found.table))
+    evaluations = found.table.filter(pl.col("text").str.contains("validation loss at", literal=True))["line"]
+    rejects = found.rejects.filter(~pl.col("line").is_in(evaluations.to_list()))
+    found = replace(found, wide=_with_validation(wide, found.table), rejects=rejects)
     return console.finish(whole, options, FORMAT, found, rename=_GRAMMAR.rename)
 
 

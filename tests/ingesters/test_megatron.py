@@ -99,6 +99,9 @@ def test_validation_checkpoints_and_exit() -> None:
     assert reading.steps.filter(reading.steps["eval_loss"].is_not_null())["eval_loss"].to_list() == [2.345678]
     assert reading.events.select("kind", "step").rows() == [("checkpoint", 10), ("checkpoint", 10), ("oom", 11)]
     assert "hf_abc" not in reading.events["text"][2]
+    assert not any(
+        "validation" in str(text) for text in (reading.rejects["text"] if reading.rejects is not None else ())
+    )
     assert reading.exit == "abnormal"
     assert reading.config["total_steps"] == 5000
 
