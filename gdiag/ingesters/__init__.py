@@ -62,12 +62,14 @@ from gdiag.schema import Records
 INGESTERS: Final[tuple[Ingester, ...]] = (
     wandb_binary, wandb_chart, wandb_system, tfevents, columnar_files, single_metric, settings,
     trainer_state, megatron_golden, sacred, json_whole, jsonl, csv,
-    megatron, torchtitan, modded_nanogpt, llmc, step_bars, maxtext, verl,
-    nanogpt, litgpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed, aligned, layer_lines,
+    megatron, torchtitan, modded_nanogpt, llmc, litgpt, step_bars, maxtext, verl,
+    nanogpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed,
     nccl_tests, bandwidth_baseline, nvidia_smi, nvidia_smi_text, nvidia_smi_xml, dmon, dcgm, amd_smi, kernel_log, network_screens,
-    console_generic, job_log,
 )  # fmt: skip
 """Every format; the surest wins, the earlier one on a tie."""
+
+GUESSES: Final[tuple[Ingester, ...]] = (aligned, layer_lines, console_generic, job_log)
+"""Formats that have to look at every line to tell: asked only where no other is half sure."""
 
 
 _EVIDENCE: Final = frozenset({"unknown", settings.FORMAT, "wandb-summary"})
@@ -100,8 +102,15 @@ def load(paths: Sequence[str | Path], options: Options | None = None) -> Records
 
 def recognise(given: Input) -> Ingester | None:
     """The format that is surest about the content, None when none is."""
-    best = max(INGESTERS, key=lambda ingester: ingester.recognise(given))
-    return best if best.recognise(given) > 0 else None
+    best, sure = None, 0.0
+    for ingesters in (INGESTERS, GUESSES):
+        for ingester in ingesters:
+            score = ingester.recognise(given)
+            if score > sure:
+                best, sure = ingester, score
+        if sure >= 0.5:
+            break
+    return best
 
 
 def _read(given: Input, options: Options) -> Reading:

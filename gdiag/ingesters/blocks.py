@@ -26,7 +26,7 @@ _LINE: Final = r"^(?:\d{1,5}:|\[\w+\d+\]:?)*\s+((?:Train |Eval )?[A-Za-z][\w/ .(
 
 def recognise(given: Input) -> float:
     """By a header with a value below it."""
-    return console.recognise_by(given, _SNIFF)
+    return console.recognise_by(given, _SNIFF, (b",epoch=", b"[batch="))
 
 
 def read(given: Input, options: Options) -> Reading:
@@ -56,9 +56,8 @@ def read(given: Input, options: Options) -> Reading:
         "key", index="block", values="value", aggregate_function="last", maintain_order=True
     ) if len(body) else pl.DataFrame(schema={"block": heads.schema["block"]})  # fmt: skip
     train = heads.select("line", "text", "step", "block").join(values, on="block", how="inner", maintain_order="left")
-    steps = train.select("line", pl.col("text").str.split("[").list.first().alias("prefix"))
-    wide = _with_evals(train.drop("text", "block"), evals, body)
-    wide = console.with_prefix(wide, steps, options)
+    train = train.with_columns(pl.col("text").str.split("[").list.first().alias("prefix"))
+    wide = console.with_prefix(_with_evals(train.drop("text", "block"), evals, body), options)
     totals = pl.concat([heads["total"], heads["total2"]]).cast(pl.Int64, strict=False).drop_nulls()
     config = {"total_steps": int(totals[0])} if len(totals) else {}
     finished = bool(len(totals)) and bool(len(wide)) and int(str(wide["step"].max())) >= int(totals[0])

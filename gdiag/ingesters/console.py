@@ -34,6 +34,8 @@ class Grammar:
     """The literal that introduces the step number."""
     separator: str | None = None
     """Literal between fields; None when labels tell them apart."""
+    hints: tuple[bytes, ...] = ()
+    """Literals of which a file has one, where not all its files have the marker."""
     shape: str = fields.SHAPE
     """What stands behind the marker of a step line."""
     needs: tuple[str, ...] = ()
@@ -63,11 +65,19 @@ class Found:
     notes: tuple[str, ...] = ()
     config: dict[str, Value] = field(default_factory=dict)
     finished: bool = False
+    odd: tuple[int, ...] = ()
+    """Lines that are cut or fit no layout."""
 
 
-def matches(given: Input, pattern: re.Pattern[bytes]) -> int:
-    """How often the pattern occurs in a sample of the file, escapes and carriage returns aside; 0 in binary files."""
-    return 0 if is_binary(given) else len(pattern.findall(sample(given)))
+def matches(given: Input, pattern: re.Pattern[bytes], hints: Sequence[bytes] = ()) -> int:
+    """How often the pattern occurs in a sample of the file, escapes and carriage returns aside; 0 in binary files.
+
+    Nothing is searched unless one of the hints occurs: regular expressions cost hundreds of times what literals do.
+    """
+    text = sample(given)
+    if (hints and not any(hint in text for hint in hints)) or is_binary(given):
+        return 0
+    return len(pattern.findall(text))
 
 
 def sample(given: Input) -> bytes:
@@ -90,9 +100,9 @@ def sureness(count: int) -> float:
     return 0.0 if count == 0 else 0.75 if count == 1 else 0.95
 
 
-def recognise_by(given: Input, pattern: re.Pattern[bytes]) -> float:
-    """How sure a format is whose lines the pattern finds."""
-    return sureness(matches(given, pattern))
+def recognise_by(given: Input, pattern: re.Pattern[bytes], hints: Sequence[bytes] = ()) -> float:
+    """How sure a format is whose lines the pattern finds and the hints foretell."""
+    return sureness(matches(given, pattern, hints))
 
 
 def lines_of(given: Input) -> pl.DataFrame:
@@ -109,7 +119,10 @@ def no_rejects() -> pl.DataFrame:
 
 def recognise(given: Input, grammar: Grammar) -> float:
     """How sure the grammar is of the file."""
-    return sureness(matches(given, grammar.sniff))
+    text = sample(given)
+    if not all(word.encode() in text for word in (grammar.marker, *grammar.needs)) and not grammar.hints:
+        return 0.0
+    return sureness(matches(given, grammar.sniff, grammar.hints))
 
 
 def read(given: Input, options: Options, grammar: Grammar, fix: Fix | None = None) -> Reading:
@@ -131,52 +144,56 @@ def find(given: Input, options: Options, grammar: Grammar) -> Found:
     data = given.data()
     table = console.lines(data)
     long = console.too_long(table)
-    steps = candidates(table, grammar.marker, grammar.needs)
+    steps = lines_with(table, grammar.marker)
+    ends = data.endswith((b"\n", b"\r"))
     got = fields.read(
-        steps.select("line", "text"), grammar.separator, ends=data.endswith((b"\n", b"\r")), shape=grammar.shape
+        steps, grammar.separator, marker=grammar.marker, ends=ends, shape=grammar.shape, needs=grammar.needs
     )
-    wide = got.wide.drop([name for name in grammar.drop if name in got.wide.columns])
+    wide = got.wide.drop(grammar.drop, strict=False)
     if grammar.evaluation:
-        wide = _evaluation(wide, steps, grammar)
-    wide = with_prefix(wide, steps, options)
+        wide = _evaluation(wide, grammar)
+    wide = with_prefix(wide, options)
     left = got.left.filter(pl.col("text").str.contains(DAMAGED)) if len(wide) else got.left.clear()
-    config, finished = _total(steps, wide)
+    config, finished = _total(steps, wide, grammar.marker)
     return Found(
-        table, wide, pl.concat([long, damaged(left, grammar.marker)]).sort("line"), cut_note(got.cut), config, finished
+        table,
+        wide,
+        pl.concat([long, damaged(left, grammar.marker)]).sort("line"),
+        cut_note(got.cut),
+        config,
+        finished,
+        tuple(sorted({*got.cut, *got.odd})),
     )
 
 
-def candidates(table: pl.DataFrame, marker: str, needs: Sequence[str] = ()) -> pl.DataFrame:
-    """Lines with the marker: `line`, `prefix` (all before it), `text` (all behind it)."""
-    chosen = table.filter(
-        pl.all_horizontal(pl.col("text").str.contains(word, literal=True) for word in (marker, *needs))
-        & (pl.col("text").str.len_bytes() <= console.MAX_LINE)
-    )
-    return (
-        chosen.select("line", pl.col("text").str.splitn(marker, 2))
-        .unnest("text")
-        .rename({"field_0": "prefix", "field_1": "text"})
-    )
+def lines_with(table: pl.DataFrame, marker: str, needs: Sequence[str] = ()) -> pl.DataFrame:
+    """The lines that hold the marker and the other literals."""
+    found = table.filter(pl.col("text").str.contains(marker, literal=True))
+    for word in needs:
+        found = found.filter(pl.col("text").str.contains(word, literal=True))
+    return found.filter(pl.col("text").str.len_bytes() <= console.MAX_LINE)
 
 
-def with_prefix(wide: pl.DataFrame, steps: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """`rank` and `time` from what stands before the step, where it says them; `step` as whole number."""
-    if not len(wide):
-        return wide
-    prefix = wide.select("line").join(
-        steps.select("line", "prefix").unique("line", keep="first"), on="line", how="left", maintain_order="left"
-    )["prefix"].fill_null("")  # fmt: skip
+def with_prefix(wide: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """`prefix` replaced by the `rank` and `time` it says; `step` as whole number."""
+    if not len(wide) or "prefix" not in wide.columns:
+        return wide.drop("prefix", strict=False)
+    prefix = wide["prefix"].fill_null("")
+    if not (prefix.str.len_bytes().max() or 0):
+        return wide.drop("prefix").with_columns(pl.col("step").cast(pl.Int64, strict=False))
     extra = [s for s in (console.ranks(prefix), console.clocks(prefix, options.tz)) if s.null_count() < len(s)]
     taken = [s.name for s in extra if s.name in wide.columns]
     wide = wide.rename({name: f"{name} of the step" if name == "time" else f"{name} #2" for name in taken})
-    return wide.with_columns(extra).with_columns(pl.col("step").cast(pl.Int64, strict=False))
+    return wide.drop("prefix").with_columns(extra).with_columns(pl.col("step").cast(pl.Int64, strict=False))
 
 
-def _evaluation(wide: pl.DataFrame, steps: pl.DataFrame, grammar: Grammar) -> pl.DataFrame:
-    lines = steps.filter(pl.col("prefix").str.contains(grammar.evaluation, literal=True))["line"]
-    if not len(lines) or not len(wide) or grammar.loss not in wide.columns:
+def _evaluation(wide: pl.DataFrame, grammar: Grammar) -> pl.DataFrame:
+    """The loss of lines with the word before the marker as eval_loss."""
+    if "prefix" not in wide.columns or grammar.loss not in wide.columns:
         return wide
-    seen = pl.col("line").is_in(lines.to_list())
+    seen = pl.col("prefix").str.contains(grammar.evaluation, literal=True)
+    if not wide.select(seen.any()).item():
+        return wide
     return wide.with_columns(
         pl.when(seen).then(pl.col(grammar.loss)).alias("eval_loss"),
         pl.when(~seen).then(pl.col(grammar.loss)).alias(grammar.loss),
@@ -202,16 +219,10 @@ def cut_note(cut: Sequence[int]) -> tuple[str, ...]:
     return (f"{len(cut)} step lines are cut short (line {shown}): their complete fields are used",)
 
 
-def _total(steps: pl.DataFrame, wide: pl.DataFrame) -> tuple[dict[str, Value], bool]:
+def _total(steps: pl.DataFrame, wide: pl.DataFrame, marker: str) -> tuple[dict[str, Value], bool]:
     """The announced last step (`12/500`) and whether it was reached."""
-    totals = (
-        steps["text"]
-        .tail(1)
-        .append(steps["text"].head(8))
-        .str.extract(_TOTAL)
-        .cast(pl.Int64, strict=False)
-        .drop_nulls()
-    )
+    texts = steps["text"].tail(1).append(steps["text"].head(8)).str.split(marker).list.get(1, null_on_oob=True)
+    totals = texts.str.extract(_TOTAL).cast(pl.Int64, strict=False).drop_nulls()
     if not len(totals) or not len(wide):
         return {}, False
     total = int(totals[0])

@@ -14,15 +14,16 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, fields
+from gdiag.ingesters import console, fields, tokens
 from gdiag.ingesters import text as plain
 from gdiag.ingesters.aliases import claim
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "console-generic"
-_LOOK: Final = 4000
+_LOOK: Final = 1500
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step_time", "tokens_per_s", "loss_scale"})
+_WORTH: Final = re.compile(r"(?:step|iter|epoch|update|batch)s?[^\n\w]{0,6}\d|^\s*\[\d+\] ", re.IGNORECASE)
 _BARE: Final = re.compile(r"^\s*\[(\d+)\]\s+[A-Za-z]")
 
 
@@ -52,9 +53,9 @@ def read(given: Input, options: Options) -> Reading:
     if kind is None:
         raise InputError(f"{given.path} has no repeating line with a step and a number")
     table = console.lines_of(given)
-    steps = console.candidates(table, kind.marker)
-    got = fields.read(steps.select("line", "text"), None, ends=given.data().endswith((b"\n", b"\r")))
-    wide = console.with_prefix(got.wide, steps, options)
+    ends = given.data().endswith((b"\n", b"\r"))
+    got = fields.read(console.lines_with(table, kind.marker), marker=kind.marker, ends=ends)
+    wide = console.with_prefix(got.wide, options)
     wide = _sane(wide)
     if len(wide) < 3:
         raise InputError(f"{given.path} has no repeating line with a step and a number")
@@ -71,10 +72,11 @@ def read(given: Input, options: Options) -> Reading:
 def _kind(given: Input) -> _Kind | None:
     if console.is_binary(given):
         return None
-    lines = console.sample(given).decode("utf-8", "replace").split("\n")[:_LOOK]
+    lines = console.sample(given).decode("utf-8", "replace").split("\n")
+    lines = lines if len(lines) <= _LOOK else lines[: _LOOK // 3] + lines[-2 * _LOOK // 3 :]
     seen: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
     for line in lines:
-        if 4 < len(line) < 4000 and (found := _first_step(line)) is not None:
+        if 4 < len(line) < 4000 and _WORTH.search(line) and (found := _first_step(line)) is not None:
             seen[found] += 1
     best: _Kind | None = None
     for (marker, label, names), count in seen.most_common(50):
@@ -92,7 +94,7 @@ def _first_step(line: str) -> tuple[str, str, tuple[str, ...]] | None:
     """The literal before the step, its label and the names behind it."""
     message = plain.peel(line)[1]
     if _BARE.match(message):
-        names = tuple(n for n, _ in fields.pairs(message.split("]", 1)[1], None))
+        names = tuple(n for n, _ in tokens.pairs(message.split("]", 1)[1], None))
         return ("[", "[step]", names) if len(names) > 1 else None
     match = re.search(
         r"(?<![\w.])((?:global[ _-]?)?(?:steps?|iter(?:ation)?s?|epoch|updates?|batch))(\s*[:=#]?\s*\[?\s*)(?=\d)",
@@ -103,7 +105,7 @@ def _first_step(line: str) -> tuple[str, str, tuple[str, ...]] | None:
         return None
     separated = match[2].strip() != ""
     rest = message[match.end() :]
-    names = tuple(n for n, _ in fields.pairs(rest, None, "step"))[1:]
+    names = tuple(n for n, _ in tokens.pairs(rest, None, "step"))[1:]
     punctuated = len(re.findall(r"[\w)%]\s*[:=]\s*[-+\d.n]", rest)) >= 1 or "|" in rest
     if not names or not (separated or punctuated) or any(len(n) > 60 for n in names):
         return None

@@ -24,18 +24,16 @@ _SCALE: Final = r"Attempted loss scale: ([\d.e+]+)(?:, reducing to ([\d.e+]+))?"
 
 def recognise(given: Input) -> float:
     """By its step and throughput lines; less sure than formats that also bear a loss."""
-    return min(console.recognise_by(given, _SNIFF), 0.8)
+    return min(console.recognise_by(given, _SNIFF, (b", skipped=", b"RunningAvgSamplesPerSec=")), 0.8)
 
 
 def read(given: Input, options: Options) -> Reading:
     """Learning rate, skipped steps, loss scale, step time and validation loss."""
     table = console.lines_of(given)
-    steps = console.candidates(table, "] step=", ("skipped=", "lr=["))
-    got = fields.read(steps.select("line", "text"), ", ")
-    wide = console.with_prefix(got.wide.drop("mom", strict=False), steps, options)
-    speed_lines = console.candidates(table, "global_step=", ("CurrSamplesPerSec=",))
-    speed = fields.read(speed_lines.select("line", "text"), ", ")
-    speeds = console.with_prefix(speed.wide, speed_lines, options)
+    got = fields.read(console.lines_with(table, "] step=", ("skipped=", "lr=[")), ", ", marker="] step=")
+    wide = console.with_prefix(got.wide.drop("mom", strict=False), options)
+    speed = fields.read(console.lines_with(table, "global_step=", ("CurrSamplesPerSec=",)), ", ", marker="global_step=")
+    speeds = console.with_prefix(speed.wide, options)
     notes: list[str] = []
     if len(wide):
         wide = _per_engine(wide)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+import numpy as np
 import polars as pl
 
 from gdiag.ingesters import text as console
@@ -102,7 +103,7 @@ def scan(table: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, fin
         tz: zone of clocks printed without one.
         finished: the step lines themselves reached the announced last step.
     """
-    others = table.join(steps.select("line").unique(), on="line", how="anti", maintain_order="left")
+    others = _others(table, steps["line"])
     hits = others.filter(pl.col("text").str.contains_any(list(_NEEDLES), ascii_case_insensitive=True))
     rows: list[dict[str, object]] = []
     ends: list[tuple[int, str]] = []
@@ -121,6 +122,15 @@ def scan(table: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, fin
             ends.append((line, end))
         rows.append(row)
     return Evidence(_events(rows, steps, tz), _exit(ends, last, finished=finished))
+
+
+def _others(table: pl.DataFrame, taken: pl.Series) -> pl.DataFrame:
+    """The lines whose numbers are not taken; line numbers count from 1 without gaps."""
+    if not len(table) or not len(taken):
+        return table
+    free = np.ones(max(int(str(table["line"].max())), int(str(taken.max()))) + 1, dtype=bool)
+    free[taken.to_numpy()] = False
+    return table.filter(pl.Series(free[table["line"].to_numpy()]))
 
 
 def _judge(

@@ -34,15 +34,15 @@ _NAMES: Final = {
 
 def recognise(given: Input) -> float:
     """By its training and validation lines."""
-    return console.recognise_by(given, _SNIFF)
+    return console.recognise_by(given, _SNIFF, (b"epoch 0", b"epoch 1", b"train_inner", b"| valid on"))
 
 
 def read(given: Input, options: Options) -> Reading:
     """Training rows of either form, validation rows of their own."""
     table = console.lines_of(given)
-    steps = _with_step(console.candidates(table, "epoch ", ("loss=", " / ")))
-    got = fields.read(steps.select("line", "text"), ", ", ends=given.data().endswith((b"\n", b"\r")), shape=r"\d+, ")
-    parts = [_numbered(got.wide, steps, options), _json_rows(table, options), _valid(table)]
+    steps = _with_step(console.lines_with(table, "epoch ", ("loss=", " / ")))
+    got = fields.read(steps, ", ", ends=given.data().endswith((b"\n", b"\r")), shape=r"\d+, ")
+    parts = [_numbered(got.wide, options), _json_rows(table, options), _valid(table)]
     parts = [part for part in parts if len(part)]
     wide = pl.concat(parts, how="diagonal_relaxed").sort("line", maintain_order=True) if parts else got.wide.clear()
     left = got.left.filter(pl.col("text").str.contains(r"^\d+, "))
@@ -59,28 +59,29 @@ def read(given: Input, options: Options) -> Reading:
 
 
 def _with_step(lines: pl.DataFrame) -> pl.DataFrame:
-    """Text of `epoch 2:  430 / 614 loss=…` lines as `1044, loss=…`: the position in the run, then the fields."""
-    parts = lines.select(
-        "line", "prefix", pl.col("text").str.extract_groups(r"^(\d+):\s+(\d+) / (\d+) (.*)$").alias("g")
-    ).unnest("g")
+    """`epoch 2:  430 / 614 loss=…` lines as `1044, loss=…`: the position in the run, then the fields; `prefix` before them."""
+    cut = pl.col("text").str.splitn("epoch ", 2).struct.rename_fields(["prefix", "text"]).alias("c")
+    groups = pl.col("text").str.extract_groups(r"^(\d+):\s+(\d+) / (\d+) (.*)$").alias("g")
+    parts = lines.select("line", cut).unnest("c").select("line", "prefix", groups).unnest("g")
     epoch, at, length = (pl.col(c).cast(pl.Int64, strict=False) for c in ("1", "2", "3"))
     position = ((epoch - 1) * length + at).cast(pl.String)
     return parts.select("line", "prefix", (position + ", " + pl.col("4")).alias("text")).drop_nulls("text")
 
 
-def _numbered(wide: pl.DataFrame, steps: pl.DataFrame, options: Options) -> pl.DataFrame:
+def _numbered(wide: pl.DataFrame, options: Options) -> pl.DataFrame:
     """Rows of `key=value` lines; the step is num_updates where it is said."""
     if "num_updates" in wide.columns:
         wide = wide.with_columns(pl.coalesce("num_updates", "step").alias("step")).drop("num_updates")
-    return console.with_prefix(wide, steps, options) if len(wide) else wide
+    return console.with_prefix(wide, options) if len(wide) else wide
 
 
 def _json_rows(table: pl.DataFrame, options: Options) -> pl.DataFrame:
-    lines = console.candidates(table, "train_inner | {")
-    rows: list[dict[str, float]] = []
-    for line, _, text in lines.iter_rows():
+    lines = console.lines_with(table, "train_inner | {")
+    rows: list[dict[str, float | str]] = []
+    for line, whole in lines.iter_rows():
+        prefix, text = whole.split("train_inner | ", 1)
         try:
-            event = json.loads("{" + text.strip())
+            event = json.loads(text)
         except (ValueError, RecursionError):
             continue
         row = {
@@ -88,13 +89,14 @@ def _json_rows(table: pl.DataFrame, options: Options) -> pl.DataFrame:
         }
         if "num_updates" in row:
             row["step"] = row.pop("num_updates")
-            rows.append({"line": line, **row})
+            rows.append({"line": line, "prefix": prefix, **row})
     if not rows:
         return pl.DataFrame(schema={"line": pl.Int64})
     names = dict.fromkeys(name for row in rows for name in row)
-    wide = pl.DataFrame(rows, schema={n: pl.Int64 if n == "line" else pl.Float64 for n in names})
+    types: dict[str, type[pl.DataType]] = {"line": pl.Int64, "prefix": pl.String}
+    wide = pl.DataFrame(rows, schema={n: types.get(n, pl.Float64) for n in names})
     layers = {n: f"grad_norm/layers.{m[1]}" for n in names if (m := re.fullmatch(r"gnorm_layer(\d+)", n))}
-    return console.with_prefix(wide.rename(layers), lines, options)
+    return console.with_prefix(wide.rename(layers), options)
 
 
 def _valid(table: pl.DataFrame) -> pl.DataFrame:

@@ -12,14 +12,14 @@ from gdiag.model import Source
 
 FORMAT: Final = "job-log"
 _SNIFF: Final = re.compile(
-    rb"(?mi)^(?:slurmstepd: error:|srun: error:)|CANCELLED AT \S+ |^Traceback \(most recent call last\):|death signal|"
-    rb"CUDA out of memory|oom[-_]kill|exitcode +: -?\d+|fallen off the bus"
+    rb"slurmstepd: error:|srun: error:|cancelled at \d|traceback \(most recent call last\):|death signal|"
+    rb"cuda out of memory|oom[-_]kill|exitcode +: -?\d+|fallen off the bus"
 )
 
 
 def recognise(given: Input) -> float:
     """By what it says of the end; weaker than any format with steps."""
-    return 0.15 if console.matches(given, _SNIFF) else 0.0
+    return 0.15 if not console.is_binary(given) and _SNIFF.search(console.sample(given).lower()) else 0.0
 
 
 def read(given: Input, options: Options) -> Reading:

@@ -51,8 +51,10 @@ def recognise(given: Input) -> float:
 
 def read(given: Input, options: Options) -> Reading:
     """A Megatron console, with validation losses as rows of their own."""
-    whole = _mended(given)
-    found = console.find(whole, options, _GRAMMAR)
+    found = console.find(given, options, _GRAMMAR)
+    whole = _mended(given, found.odd) if found.odd else given
+    if whole is not given:
+        found = console.find(whole, options, _GRAMMAR)
     wide = _absent_loss(found.wide)
     evaluations = found.table.filter(pl.col("text").str.contains("validation loss at", literal=True))["line"]
     rejects = found.rejects.filter(~pl.col("line").is_in(evaluations.to_list()))
@@ -60,31 +62,31 @@ def read(given: Input, options: Options) -> Reading:
     return console.finish(whole, options, FORMAT, found, rename=_GRAMMAR.rename)
 
 
-def _mended(given: Input) -> Input:
-    """Glued step lines apart, cut ones together; the number of lines before a mended one stays as it was.
+def _mended(given: Input, odd: tuple[int, ...]) -> Input:
+    """Glued step lines apart, cut ones together; line numbers stay as they were.
 
-    Only files that need it are rewritten: two starts in one line, or a line with a bar and neither a start nor an end.
+    Args:
+        given: the console.
+        odd: its lines that were not read as others were; only these are looked at.
     """
-    data = given.data()
-    glued = re.search(rb"\|[^\n]*\biteration[=:]?\s*\d+\s*/\s*\d+\s*\|", data)
-    cut = re.search(rb"iteration[=:]?\s*\d+\s*/\s*\d+\s*\|[^\n]*[^|\s][ \t]*\r?\n(?=[^\n]*\|)", data)
-    if not cut and not glued:
-        return given
-    lines = plain.clean(data).decode("utf-8", errors="replace").split("\n")
+    lines = plain.clean(given.data()).decode("utf-8", errors="replace").split("\n")
     start = re.compile(_START)
-    for index, line in enumerate(lines):
+    changed = False
+    for index in (number - 1 for number in odd):
+        line = lines[index]
         begins = list(start.finditer(line))
         if len(begins) > 1:
+            changed = True
             lines[index] = "\r".join(
                 line[0 if n == 0 else m.start() : begins[n + 1].start() if n + 1 < len(begins) else None]
                 for n, m in enumerate(begins)
             )
         if begins and not line.rstrip().endswith("|") and index + 1 < len(lines):
             rest = plain.peel(lines[index + 1])[1]
-            joined = line + rest
-            if not start.search(rest) and rest.rstrip().endswith("|") and ": " in rest and len(joined) < 4000:
-                lines[index], lines[index + 1] = joined, ""
-    return replace(given, content="\n".join(lines).encode())
+            if not start.search(rest) and rest.rstrip().endswith("|") and ": " in rest and len(line) + len(rest) < 4000:
+                changed = True
+                lines[index], lines[index + 1] = line + rest, ""
+    return replace(given, content="\n".join(lines).encode()) if changed else given
 
 
 def _first(wide: pl.DataFrame, names: tuple[str, ...]) -> str | None:

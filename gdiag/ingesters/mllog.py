@@ -38,7 +38,7 @@ _RENAME: Final = {
 
 def recognise(given: Input) -> float:
     """By its marks."""
-    return 1.0 if console.matches(given, _SNIFF) else 0.0
+    return 1.0 if console.matches(given, _SNIFF, (b":::MLLOG",)) else 0.0
 
 
 def read(given: Input, options: Options) -> Reading:

@@ -18,7 +18,8 @@ from gdiag.ingesters.reading import Input, Options, Reading
 FORMAT: Final = "nanogpt"
 _GRAMMAR: Final = Grammar(
     format=FORMAT,
-    sniff=re.compile(rb"(?m)\biter \d+: loss \S+, time|^\s*step \d+: train loss \S+, val loss \S+"),
+    sniff=re.compile(rb"iter \d+: loss \S+, time|step \d+: train loss \S+, val loss \S+"),
+    hints=(b"iter ", b": train loss "),
     marker="iter ",
     shape=r"\d+: ",
     needs=("loss",),
@@ -35,10 +36,10 @@ def recognise(given: Input) -> float:
 def read(given: Input, options: Options) -> Reading:
     """The whole console; estimates over many batches are rows of their own."""
     found = console.find(given, options, _GRAMMAR)
-    steps = console.candidates(found.table, "step ", ("train loss", "val loss"))
-    got = fields.read(steps.select("line", "text"), None, shape=r"\d+: train loss")
+    steps = console.lines_with(found.table, "step ", ("train loss", "val loss"))
+    got = fields.read(steps, marker="step ", shape=r"\d+: train loss")
     if len(got.wide):
-        estimate = console.with_prefix(got.wide.rename({"val loss": "eval_loss"}, strict=False), steps, options)
+        estimate = console.with_prefix(got.wide.rename({"val loss": "eval_loss"}, strict=False), options)
         if len(found.wide):
             estimate = estimate.drop("train loss", strict=False)
             wide = pl.concat([found.wide, estimate], how="diagonal_relaxed").sort("line", maintain_order=True)

@@ -19,33 +19,57 @@ FORMAT: Final = "openmmlab"
 _SNIFF: Final = re.compile(
     rb"(?:Epoch|Iter)(?:\(train\))?\s*(?:\[\d+\])?\[\s*\d+/\d+\]\s+[^\n]*loss: |\beta: [^\n]*iter: \d+  total_loss: "
 )
-_HEAD: Final = r"(?:Epoch|Iter)(?:\(train\))?\s*(?:\[(\d+)\])?\[\s*(\d+)/(\d+)\](.*)$"
 
 
 def recognise(given: Input) -> float:
     """By its training lines."""
-    return console.recognise_by(given, _SNIFF)
+    return console.recognise_by(
+        given, _SNIFF, (b"Epoch [", b"Epoch(train)", b"Iter(train)", b"Iter [", b"total_loss: ")
+    )
 
 
 def read(given: Input, options: Options) -> Reading:
     """Training rows of whichever of the forms the file has."""
     table = console.lines_of(given)
-    lines = table.filter(
-        pl.col("text").str.contains("loss", literal=True)
-        & pl.col("text").str.contains(r"(?:Epoch|Iter)(?:\(train\))?\s*\[")
-    )
-    heads = lines.select(
-        "line", pl.col("text").str.split("- INFO").list.first().alias("prefix"), pl.col("text").str.extract_groups(_HEAD).alias("g")
-    ).unnest("g").filter(pl.col("2").is_not_null())  # fmt: skip
-    whole = [pl.col(c).cast(pl.Int64, strict=False) for c in ("1", "2", "3")]
-    step = (whole[0].fill_null(1) - 1) * whole[2] + whole[1]
-    plain = pl.col("4").str.replace(r"eta: (?:\d+ days?, )?[\d:]+,?\s*", "")
-    steps = heads.select("line", "prefix", (step.cast(pl.String) + "  " + plain.str.strip_chars_start()).alias("text"))
-    d2 = console.candidates(table, "iter: ", ("loss",))
-    steps = steps if len(steps) >= len(d2) else d2
-    got = fields.read(steps.select("line", "text"), None, ends=given.data().endswith((b"\n", b"\r")))
-    wide = console.with_prefix(got.wide, steps, options)
+    steps = _numbered(table, "Epoch", 3)
+    steps = steps if len(steps) else _numbered(table, "Iter", 2)
+    d2 = console.lines_with(table, "iter: ", ("loss",))
+    ends = given.data().endswith((b"\n", b"\r"))
+    got = fields.read(steps, ends=ends) if len(steps) >= len(d2) else fields.read(d2, marker="iter: ", ends=ends)
+    wide = console.with_prefix(got.wide, options)
     left = got.left.filter(pl.col("text").str.contains(r"^\d+\s+\w+: "))
     found = Found(table, wide, console.damaged(left, "iteration "), console.cut_note(got.cut))
     own = "time of the step" if "time of the step" in wide.columns else "time"
     return console.finish(given, options, FORMAT, found, rename={own: "step_time"})
+
+
+def _numbered(table: pl.DataFrame, word: str, cuts: int) -> pl.DataFrame:
+    """Lines of `Epoch(train)  [1][ 50/8541]  lr: …` as `50  lr: …`: the step in the run, then the fields; `prefix` before.
+
+    `eta`, whose form changes, is taken out.
+    """
+    lines = console.lines_with(table, word, ("[", "/", "loss"))
+    parts = lines.lazy().select("line", pl.col("text").str.splitn(word, 2).alias("a")).unnest("a")
+    parts = parts.select(
+        "line", pl.col("field_0").alias("prefix"), pl.col("field_1").str.splitn("]", cuts).alias("b")
+    ).unnest("b")
+    place = (
+        pl.col(f"field_{cuts - 2}")
+        .str.strip_chars_start()
+        .str.strip_prefix("(train)")
+        .str.strip_chars(" [")
+        .str.splitn("/", 2)
+    )
+    number = place.struct.field("field_0").cast(pl.Int64, strict=False)
+    length = place.struct.field("field_1").cast(pl.Int64, strict=False)
+    epoch = (
+        pl.col("field_0").str.strip_prefix("(train)").str.strip_chars(" [").cast(pl.Int64, strict=False)
+        if cuts == 3
+        else pl.lit(1)
+    )
+    rest = pl.col(f"field_{cuts - 1}").str.strip_chars_start()
+    eta = rest.str.splitn("eta: ", 2)
+    behind = eta.struct.field("field_1").str.splitn(" time: ", 2).struct.field("field_1")
+    short = pl.when(behind.is_null()).then(rest).otherwise(eta.struct.field("field_0") + "time: " + behind)
+    step = ((epoch - 1) * length + number).cast(pl.String)
+    return parts.select("line", "prefix", (step + "  " + short).alias("text")).drop_nulls("text").collect()

@@ -41,11 +41,16 @@ PREFIX: Final = rf"^(?:\s*(?:{_TAG}|{_CLOCK}|{_LEVEL}|{_ORIGIN})\s*:?)*"
 """What launchers and loggers put before a message; matches the empty string."""
 _PREFIX: Final = re.compile(PREFIX)
 
+_LOCAL: Final = r"\[default(\d{1,6})\]"
 _NODE_TASK: Final = r"(?:^|[^\w.:])(?:(\d{1,5}):(?: |\[|$))"
 _RANKS: Final = (
     r"\[rank(\d+)\]", r"\[Rank (\d+)\]", r"slurm_procid\s+(\d+)\s*:", r"\|DP=(\d+)", r"^\s*\[\d+,(\d+)\]",
     r"\brank=(\d+)", r"^\S+ \S+:(\d+)\s+\w+\.",
 )  # fmt: skip
+
+_MOMENT: Final = re.compile(
+    r"(\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d|\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?"
+)
 
 _SECRETS: Final = (
     re.compile(r"\b(?:hf_|sk-|gh[pousr]_|glpat-|xox[abprs]-|AKIA|nvapi-|wandb_v1_)[\w-]{12,}"),
@@ -121,21 +126,27 @@ def ranks(prefixes: pl.Series) -> pl.Series:
     torchrun --tee gives task and local rank; the rank is then counted node by node.
     """
     nothing = pl.Series("rank", [None] * len(prefixes), dtype=pl.Int32)
-    if prefixes.str.len_bytes().max() in (None, 0):
+    some = _some(prefixes)
+    used = [pattern for pattern in (_LOCAL, _NODE_TASK, *_RANKS) if any(re.search(pattern, text) for text in some)]
+    if not used:
         return nothing
-    table = pl.DataFrame({"prefix": prefixes})
-    local = table.select(pl.col("prefix").str.extract(r"\[default(\d{1,6})\]").cast(pl.Int32, strict=False)).to_series()
-    task = table.select(pl.col("prefix").str.extract(_NODE_TASK).cast(pl.Int32, strict=False)).to_series()
-    named = table.select(
-        pl.coalesce([pl.col("prefix").str.extract(pattern).cast(pl.Int32, strict=False) for pattern in _RANKS])
-    ).to_series()
-    if local.null_count() < len(local) and task.null_count() < len(task):
-        per_node = int(str(local.max())) + 1
-        both = task * per_node + local
-        found = named.zip_with(named.is_not_null(), both.zip_with(both.is_not_null(), task))
+    found = pl.DataFrame({"p": prefixes}).select(
+        pl.col("p").str.extract(pattern).cast(pl.Int32, strict=False).alias(pattern) for pattern in used
+    )
+    named = [pattern for pattern in _RANKS if pattern in used]
+    if _LOCAL in used and _NODE_TASK in used and found[_LOCAL].count() and found[_NODE_TASK].count():
+        per_node = int(str(found[_LOCAL].max())) + 1
+        both = pl.col(_NODE_TASK) * per_node + pl.col(_LOCAL)
+        rank = found.select(pl.coalesce(*named, both, _NODE_TASK, _LOCAL))
     else:
-        found = pl.select(pl.coalesce([named, local, task])).to_series()
-    return found.cast(pl.Int32).rename("rank") if found.drop_nulls().n_unique() > 1 else nothing
+        rank = found.select(pl.coalesce(*named, *(p for p in (_LOCAL, _NODE_TASK) if p in used)))
+    series = rank.to_series().cast(pl.Int32).alias("rank")
+    return series if series.drop_nulls().n_unique() > 1 else nothing
+
+
+def _some(texts: pl.Series) -> list[str]:
+    """At most 96 of the texts, from all through them, for a first look."""
+    return [text for text in texts.gather_every(max(1, len(texts) // 64)).head(96).to_list() if text]
 
 
 def zone_minutes(tz: str | None) -> int | ZoneInfo:
@@ -162,44 +173,73 @@ def clocks(prefixes: pl.Series, tz: str | None = None) -> pl.Series:
     Understood: 2026-05-29 15:42:14.66, 2025/11/10T09:43:36,161992, with Z or ±HH:MM, and 10/17/2025 16:31:56
     (month first, as Python's logging configurations print it).
     """
-    empty = pl.Series("time", [None] * len(prefixes), dtype=pl.Float64)
-    if prefixes.str.len_bytes().max() in (None, 0):
-        return empty
+    seen = [match for text in _some(prefixes) if (match := _MOMENT.search(text)) is not None]
+    if not seen:
+        return pl.Series("time", [None] * len(prefixes), dtype=pl.Float64)
     frame = pl.DataFrame({"p": prefixes})
+    found = frame.select(*_at_one_place(seen))
+    if found["moment"].null_count():
+        found = frame.select(*_anywhere())
+    return found.select(_unix(tz).alias("time")).to_series()
+
+
+def _at_one_place(seen: list[re.Match[str]]) -> list[pl.Expr]:
+    """`moment`, `fraction` and `offset` where every clock stands at the same character in the same form."""
+    first = seen[0]
+    start, shown = first.start(), first[1]
+    day = "%Y{0}%m{0}%d" if shown[4] in "-/" else "%m{0}%d{0}%Y"
+    form = day.format(shown[4] if shown[4] in "-/" else shown[2]) + shown[10] + "%H:%M:%S"
+    digits = len(first[2]) if first[2] else 0
+    alike = all(m.start() == start and len(m[2] or "") == digits and bool(m[3]) == bool(first[3]) for m in seen)
+    here = pl.col("p").str.slice(start, 19) if alike else pl.lit(None, pl.String)
+    fraction = (
+        pl.col("p").str.slice(start + 20, digits).cast(pl.Float64, strict=False) / 10**digits if digits else pl.lit(0.0)
+    )
+    offset = (
+        pl.col("p").str.slice(start + 19 + (digits + 1 if digits else 0), len(first[3]))
+        if first[3]
+        else pl.lit(None, pl.String)
+    )
+    return [
+        here.str.to_datetime(form, strict=False, time_unit="us").alias("moment"),
+        fraction.alias("fraction"),
+        offset.alias("offset"),
+    ]
+
+
+def _anywhere() -> list[pl.Expr]:
+    """The same by regular expressions."""
     iso = pl.col("p").str.extract(r"(\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d)")
     american = pl.col("p").str.extract(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)")
-    frame = frame.with_columns(
+    plain = iso.str.replace_all("/", "-", literal=True).str.replace("[T_]", " ")
+    fraction = "0." + pl.col("p").str.extract(r"\d\d:\d\d:\d\d[.,](\d{1,9})")
+    return [
         pl.coalesce(
-            iso.str.replace_all("/", "-", literal=True)
-            .str.replace("[T_]", " ")
-            .str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False),
-            american.str.to_datetime("%m/%d/%Y %H:%M:%S", strict=False),
+            plain.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us"),
+            american.str.to_datetime("%m/%d/%Y %H:%M:%S", strict=False, time_unit="us"),
         ).alias("moment"),
-        pl.col("p").str.extract(r"\d\d:\d\d:\d\d[.,](\d{1,9})").alias("fraction"),
+        fraction.cast(pl.Float64, strict=False).fill_null(0.0).alias("fraction"),
         pl.col("p").str.extract(r"\d\d:\d\d:\d\d(?:[.,]\d+)?(Z|[+-]\d\d:?\d\d)\b").alias("offset"),
-    )
-    if frame["moment"].null_count() == len(frame):
-        return empty
+    ]
+
+
+def _unix(tz: str | None) -> pl.Expr:
+    """Unix seconds of `moment`, `fraction` and `offset`; without an offset in the zone `tz`."""
     zone = zone_minutes(tz)
-    seconds = pl.col("moment").dt.epoch("us") / 1e6
+    naive = pl.col("moment").dt.epoch("us") / 1e6
     if isinstance(zone, ZoneInfo):
         local = pl.col("moment").dt.replace_time_zone(zone.key, ambiguous="earliest", non_existent="null")
         seconds = local.dt.epoch("us") / 1e6
-        zone = 0
+    else:
+        seconds = naive - zone * 60.0
     digits = pl.col("offset").str.replace(":", "", literal=True)
-    sign = pl.when(digits.str.starts_with("-")).then(-1).otherwise(1)
-    said = sign * (
-        digits.str.slice(1, 2).cast(pl.Float64, strict=False) * 3600
-        + digits.str.slice(3, 2).cast(pl.Float64, strict=False) * 60
+    hours, minutes = (
+        digits.str.slice(1, 2).cast(pl.Float64, strict=False),
+        digits.str.slice(3, 2).cast(pl.Float64, strict=False),
     )
-    east = pl.when(pl.col("offset") == "Z").then(0.0).otherwise(said)
-    naive = pl.col("moment").dt.epoch("us") / 1e6
-    fraction = ("0." + pl.col("fraction")).cast(pl.Float64, strict=False).fill_null(0.0)
-    return frame.select(
-        (pl.when(pl.col("offset").is_not_null()).then(naive - east).otherwise(seconds - zone * 60.0) + fraction).alias(
-            "time"
-        )
-    ).to_series()
+    east = pl.when(digits.str.starts_with("-")).then(-1.0).otherwise(1.0) * (hours * 3600 + minutes * 60)
+    said = naive - pl.when(pl.col("offset") == "Z").then(0.0).otherwise(east)
+    return pl.when(pl.col("offset").is_null()).then(seconds).otherwise(said) + pl.col("fraction").fill_null(0.0)
 
 
 def redact(text: str, limit: int = 500) -> str:

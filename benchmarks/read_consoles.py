@@ -1,0 +1,179 @@
+"""How fast consoles are read: Megatron lines against polars' own split, others against a loop of Python regular expressions.
+
+Baseline and reader take turns in one process; the median of their ratios counts. Run from the repository:
+
+    python benchmarks/read_consoles.py [MB] [ROUNDS]
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import polars as pl
+
+from gdiag.ingesters import (
+    llmc,
+    maxtext,
+    megatron,
+    modded_nanogpt,
+    nanogpt,
+    openmmlab,
+    step_bars,
+    torchtitan,
+    verl,
+)  # fmt: skip
+from gdiag.ingesters.files import open_file
+from gdiag.ingesters.reading import Options
+
+MEGATRON_LABELS = (
+    "consumed samples:", "elapsed time per iteration (ms):", "learning rate:", "global batch size:", "lm loss:", "loss scale:",
+    "grad norm:", "num zeros:", "number of skipped iterations:", "number of nan iterations:", "samples per second:",
+)  # fmt: skip
+N = r"\s*([-+\w.,]+)"
+LINES: dict[str, tuple[ModuleType, Callable[[int], str], str]] = {
+    "torchtitan": (
+        torchtitan,
+        lambda s: (
+            f"[rank0]:[titan] 2025-03-02 10:{s // 60 % 60:02d}:{s % 60:02d},123 - root - INFO - step: {s:2}  loss: {3 + s % 97 / 97:7.4f}  "
+            f"grad_norm: {s % 89 / 89:7.4f}  memory:  9.46GiB({9.9 + s % 3:.2f}%)  tps: {7000 + s % 9:,}  tflops: 12.30  mfu: 1.25%"
+        ),
+        rf"(\d{{4}}-\d\d-\d\d \S+) .*step:{N}\s+loss:{N}\s+grad_norm:{N}\s+memory:{N}GiB\(([\d.]+)%\)\s+tps:{N}\s+tflops:{N}\s+mfu:{N}%",
+    ),
+    "modded-nanogpt": (
+        modded_nanogpt,
+        lambda s: f"step:{s}/900000 train_loss:{3 + s % 97 / 97:.4f} train_time:{160 * s}ms step_avg:160.{s % 99:02d}ms",
+        rf"step:(\d+)/(\d+) train_loss:{N} train_time:([\d.]+)ms step_avg:([\d.]+)ms",
+    ),
+    "llm.c": (llmc, lambda s: f"s:{s} trl:{3 + s % 97 / 97:.4f} lr:0.000300 norm:{s % 89 / 89:.2f}", rf"s:(\d+) trl:{N} lr:{N} norm:{N}"),
+    "nanogpt": (
+        nanogpt,
+        lambda s: f"iter {s}: loss {3 + s % 97 / 97:.4f}, time {160 + s % 5}.10ms, mfu 31.25%",
+        rf"iter (\d+): loss{N}, time ([\d.]+)ms, mfu{N}%",
+    ),
+    "build-nanogpt": (
+        step_bars,
+        lambda s: (
+            f"step {s:5d} | loss: {3 + s % 97 / 97:.6f} | lr 6.0000e-04 | norm: {s % 89 / 89:.4f} | dt: {260 + s % 5}.31ms | "
+            "tok/sec: 2012345.67"
+        ),
+        rf"step\s+(\d+) \| loss:{N} \| lr{N} \| norm:{N} \| dt: ([\d.]+)ms \| tok/sec:{N}",
+    ),
+    "maxtext": (
+        maxtext,
+        lambda s: (
+            f"completed step: {s}, seconds: {10.2 + s % 3:.3f}, TFLOP/s/device: 123.456, Tokens/s/device: 1234.567, "
+            f"total_weights: 65536, loss: {3 + s % 97 / 97:.3f}"
+        ),
+        rf"completed step: (\d+), seconds:{N}, TFLOP/s/device:{N}, Tokens/s/device:{N}, total_weights:{N}, loss:{N}",
+    ),
+    "verl": (
+        verl,
+        lambda s: "(TaskRunner pid=4711) " + f"step:{s} - " + " - ".join(f"actor/metric_{i}:{(s * i) % 97 / 97:.3f}" for i in range(12)),
+        r"step:(\d+) - " + " - ".join(rf"actor/metric_{i}:{N}" for i in range(12)),
+    ),
+    "mmengine": (
+        openmmlab,
+        lambda s: (
+            f"2023/03/22 09:{s // 60 % 60:02d}:{s % 60:02d} - mmengine - INFO - Epoch(train)  [1][{s:5d}/900000]  lr: 2.0000e-03  "
+            f"eta: 1 day, 2:{s % 60:02d}:04  time: 0.5123  data_time: 0.0123  memory: 5320  grad_norm: {s % 89 / 89:.4f}  loss: {3 + s % 97 / 97:.4f}"
+        ),
+        rf"(\d{{4}}/\d\d/\d\d \S+) .*Epoch\(train\)\s+\[(\d+)\]\[\s*(\d+)/(\d+)\]\s+lr:{N}\s+eta: .*?\s+time:{N}\s+data_time:{N}\s+"
+        rf"memory:{N}\s+grad_norm:{N}\s+loss:{N}",
+    ),
+}  # fmt: skip
+
+
+def megatron_line(s: int) -> str:
+    """A line of twelve fields."""
+    return (
+        f" iteration {s:8d}/  900000 | consumed samples: {s * 256:12d} | elapsed time per iteration (ms): {1500.0 + s % 7:.1f} | "
+        f"learning rate: 1.500E-04 | global batch size:   256 | lm loss: {3 + s % 97 / 97:.6E} | loss scale: 65536.0 | "
+        f"grad norm: {s % 89 / 89:.3f} | num zeros: 0.0 | number of skipped iterations:   0 | number of nan iterations:   0 | "
+        f"samples per second: 53.{s % 99:02d} |"
+    )
+
+
+def split_baseline(path: Path) -> pl.DataFrame:
+    """scan_lines, literal filter, splitn, strip label, cast: the fastest that polars alone does it."""
+    lines = pl.scan_lines(path, name="text").filter(pl.col("text").str.contains("iteration", literal=True))
+    parts = lines.select(pl.col("text").str.splitn(" | ", len(MEGATRON_LABELS) + 1)).unnest("text")
+    numbers = [
+        pl.col(f"field_{i}")
+        .str.strip_prefix(label)
+        .str.strip_suffix(" |")
+        .str.strip_chars()
+        .cast(pl.Float64, strict=False)
+        .alias(label)
+        for i, label in enumerate(MEGATRON_LABELS, 1)
+    ]
+    step = (
+        pl.col("field_0")
+        .str.split("iteration")
+        .list.last()
+        .str.splitn("/", 2)
+        .struct.field("field_0")
+        .str.strip_chars()
+    )
+    return parts.select(step.cast(pl.Int64, strict=False).alias("step"), *numbers).collect()
+
+
+def regex_baseline(path: Path, pattern: str) -> list[list[float | str]]:
+    """One compiled pattern, line by line, its groups as floats where they are numbers."""
+    search = re.compile(pattern).search
+    with path.open(encoding="utf-8") as file:
+        return [[_value(group) for group in found.groups()] for line in file if (found := search(line)) is not None]
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds of one call: on the clock and of the processors."""
+    start, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - start, time.process_time() - cpu
+
+
+def compare(name: str, path: Path, module: ModuleType, baseline: Callable[[], object], rounds: int) -> None:
+    """Print medians: megabytes per second on the clock, the ratio of the clock times and of the processor times."""
+
+    def read() -> object:
+        return module.read(open_file(path), Options())
+
+    pairs = [(timed(baseline), timed(read)) for _ in range(rounds)]
+    size = path.stat().st_size / 1e6
+    wall, cpu = (statistics.median(mine[i] / base[i] for base, mine in pairs) for i in (0, 1))
+    base, mine = (statistics.median(pair[i][0] for pair in pairs) for i in (0, 1))
+    sys.stdout.write(
+        f"{name:16} {size:6.1f} MB  baseline {size / base:6.0f} MB/s  gdiag {size / mine:6.0f} MB/s  "
+        f"time x{wall:.2f}  processor time x{cpu:.2f}\n"
+    )
+
+
+def main() -> None:
+    """Measure every format."""
+    size = float(sys.argv[1]) if len(sys.argv) > 1 else 40.0
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "console.log"
+        count = int(size * 1e6 / len(megatron_line(1)))
+        path.write_text("".join(megatron_line(i) + "\n" for i in range(count)))
+        compare("megatron", path, megatron, lambda: split_baseline(path), rounds)
+        for name, (module, line, pattern) in LINES.items():
+            path.write_text("".join(line(i) + "\n" for i in range(int(size * 5e5 / len(line(1))))))
+            compare(name, path, module, lambda p=pattern: regex_baseline(path, p), rounds)  # type: ignore[misc]
+
+
+if __name__ == "__main__":
+    main()
