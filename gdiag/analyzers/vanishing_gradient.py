@@ -28,30 +28,44 @@ NAME = "vanishing-gradient"
 NEEDS: tuple[str, ...] = ("layers.grad_norm|steps.grad_norm",)
 
 
-def analyze(run: RunView, *, share: float = 1e-6, monotone: float = 0.75, fade: float = 1e-3) -> list[Finding]:
+def analyze(
+    run: RunView,
+    *,
+    share: float = 1e-6,
+    monotone: float = 0.75,
+    decades: float = 0.7,
+    steep: float = 1e-3,
+    fade: float = 1e-3,
+) -> list[Finding]:
     """At most one finding.
 
     Args:
         run: the run.
         share: gradient of the shallowest block over that of the head.
         monotone: share of neighbouring blocks whose gradient does not grow towards the input.
+        decades: loss per block, in powers of ten, that counts in a shallow network as well.
+        steep: gradient of the shallowest block over that of the head there.
         fade: late over early gradient norm of the whole network.
     """
-    return _by_depth(run, share, monotone) or _fading(run, fade)
+    return _by_depth(run, share, monotone, decades, steep) or _fading(run, fade)
 
 
-def _by_depth(run: RunView, share: float, monotone: float) -> list[Finding]:
+def _by_depth(run: RunView, share: float, monotone: float, decades: float, steep: float) -> list[Finding]:
     table = run.layer_table("grad_norm")
     found = profile(table) if table is not None else None
-    if table is None or found is None or found.ratio > share or found.monotone < monotone or not found.geometric:
+    if table is None or found is None or found.monotone < monotone or not found.geometric:
         return []
-    decades = f"{found.decades:.1f} decades a block" if found.decades > 0 else "from block to block"
+    total = found.ratio <= share
+    if not total and (found.ratio > steep or found.decades < decades):
+        return []
+    severity = Severity.CRITICAL if total else Severity.WARNING
+    fall = f"{found.decades:.1f} decades a block" if found.decades > 0 else "from block to block"
     since = "from the start" if found.from_start else f"since step {found.onset}"
     return [
         Finding(
-            CODE, NAME, Severity.CRITICAL if found.from_start else Severity.INFO,
+            CODE, NAME, severity if found.from_start else Severity.INFO,
             f"Gradient vanishes towards the input {since}: {found.shallow} gets {found.ratio:.1g} of the head's, "
-            f"falling {decades} over {len(found.depth)} blocks",
+            f"falling {fall} over {len(found.depth)} blocks",
             run.where(table.row_near(found.onset), step=found.onset, last_step=int(table.step[-1]), layer=found.shallow),
             (
                 Measure("ratio", found.ratio, limit=share),

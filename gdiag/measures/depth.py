@@ -56,7 +56,7 @@ class Profile:
     geometric: bool
     """Falls through the blocks, rather than stopping at an edge as with frozen layers."""
     onset: int
-    """First step since which the shallowest block stays below NEGLIGIBLE of the head, where `ratio` is below it."""
+    """First step since which the shallowest block stays below NEGLIGIBLE of the head, or ten times `ratio`, if larger."""
     from_start: bool
 
 
@@ -158,7 +158,7 @@ def profile(table: LayerTable) -> Profile | None:
     live = logs[np.isfinite(logs)]
     falls = np.array([a <= b * 1.05 for a, b in pairwise(level)])
     top = blocks[depth[-1]] + [i for i, c in enumerate(table.columns) if c.kind == "lm_head"]
-    onset = _since(table, blocks[depth[0]], top)
+    onset = _since(table, blocks[depth[0]], top, max(NEGLIGIBLE, 10 * level[0] / head))
     lowest = min((m for i in blocks.values() for m in medians[i].tolist() if m > 0), default=head)
     return Profile(
         depth=tuple(depth), level=tuple(level), head=head, shallow=block_path(table.columns[blocks[depth[0]][0]]),
@@ -168,13 +168,13 @@ def profile(table: LayerTable) -> Profile | None:
     )  # fmt: skip
 
 
-def _since(table: LayerTable, shallow: Sequence[int], top: Sequence[int]) -> int:
-    """Row since which the median of the layers `shallow` is below NEGLIGIBLE of the largest of `top` in 9 of 10 rows."""
+def _since(table: LayerTable, shallow: Sequence[int], top: Sequence[int], share: float) -> int:
+    """Row since which the median of the layers `shallow` is below `share` of the largest of `top` in 9 of 10 rows."""
     low = column_median(_of(table, shallow).T)
     high = np.max(np.nan_to_num(_of(table, top), nan=0.0), axis=1)
-    below = np.nan_to_num(low, nan=0.0) < NEGLIGIBLE * high
-    share = np.cumsum(below[::-1])[::-1] / np.arange(len(below), 0, -1)
-    lasting = below & (share >= 0.9)
+    below = np.nan_to_num(low, nan=0.0) < share * high
+    often = np.cumsum(below[::-1])[::-1] / np.arange(len(below), 0, -1)
+    lasting = below & (often >= 0.9)
     return int(np.argmax(lasting)) if lasting.any() else len(below) // 2
 
 

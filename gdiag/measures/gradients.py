@@ -137,6 +137,7 @@ def surges(value: Floats, factor: float = 5.0, z: float = 6.0, most: int = 200) 
         bound = max(np.log(2.0), 3 * float(scale[at]))
         while first > row and first > 8 and value[first - 1] > level * np.exp(bound):
             first -= 1
+        first = max(row, _ramp_start(value, first, at, level))
         last = _end(value, at, 2 * level)
         while last + 1 < len(value) and value[last + 1] > 2 * level:
             last += 1
@@ -149,6 +150,24 @@ def surges(value: Floats, factor: float = 5.0, z: float = 6.0, most: int = 200) 
         found.append(Surge(first, last, peak, ratio, strength, rows, recovered, level))
         row = last + 1
     return found
+
+
+def _ramp_start(value: Floats, first: int, at: int, level: float) -> int:
+    """Onset of a slow exponential ramp: the line through 2 and 8 times the level, followed down to the level.
+
+    A sudden rise crosses both within three rows and keeps `first`.
+    """
+    begin = max(0, at - 300)
+    part = value[begin : at + 60]
+    if len(part) < 12:
+        return first
+    middle = np.median(np.lib.stride_tricks.sliding_window_view(part, 5), axis=1)
+    under = np.flatnonzero(middle[: at - begin] < 2 * level)
+    low = int(under[-1]) + 1 if len(under) else 0
+    over = np.flatnonzero(middle[low:] >= 8 * level)
+    if not len(over) or over[0] <= 3:
+        return first
+    return min(first, max(0, begin + low + 2 - round(0.5 * int(over[0]))))
 
 
 def lasting_rise(value: Floats, factor: float = 10.0, rows: int = 9) -> tuple[int, float] | None:

@@ -41,9 +41,14 @@ def test_quiet_on_healthy_and_on_frozen_layers() -> None:
 
 
 def test_threshold_sets_the_share() -> None:
-    made = decaying(200, 6, 1.0)
+    made = decaying(200, 6, 0.5)
     assert analyze(layered(made)) == []
-    assert len(analyze(layered(made), share=1e-3)) == 1
+    assert len(analyze(layered(made), decades=0.3, steep=0.1)) == len(analyze(layered(made), share=0.1)) == 1
+
+
+def test_a_shallow_network_is_judged_by_the_loss_per_block() -> None:
+    (finding,) = analyze(layered(decaying(300, 3, 1.7)))
+    assert (finding.severity, finding.where.step) == (Severity.WARNING, 0)
 
 
 def test_a_gradient_that_fades_while_the_loss_stands_still() -> None:

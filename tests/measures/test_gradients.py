@@ -75,6 +75,15 @@ def test_an_explosion_does_not_become_its_own_baseline() -> None:
     assert (found.first, found.last, found.recovered) == (500, 1499, False)
 
 
+@pytest.mark.parametrize("length", [10, 60, 200])
+def test_the_onset_of_a_ramp_is_near_its_start(length: int) -> None:
+    value = noise(1500)
+    value[700 : 700 + length] *= np.geomspace(1, 500, length)
+    value[700 + length :] *= 500
+    found = surges(value, 5.0)[0]
+    assert abs(found.first - 700) <= 4 + 0.1 * length
+
+
 def test_a_slow_rise_is_found_against_the_lowest_level() -> None:
     value = noise(2000)
     value[800:1200] *= np.exp(np.linspace(0, 3.5, 400))
