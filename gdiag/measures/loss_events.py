@@ -14,6 +14,7 @@ from gdiag.measures.curves import Curve, Path
 from gdiag.measures.episodes import Episode, Scan, scan
 from gdiag.measures.lone_rows import lone_rows
 from gdiag.measures.segments import interval
+from gdiag.measures.short_log import short_episodes
 
 Kind = Literal["spike", "step_up", "divergence"]
 
@@ -91,7 +92,7 @@ def loss_view(path: Path) -> LossView:
     value = curve.value
     found = scan(value)
     start = float(np.median(value[: max(3, min(10, len(value) // 50))])) if len(value) else 0.0
-    events = [_event(path, value, found, episode, start) for episode in found.episodes]
+    events = [_event(path, value, found, episode, start) for episode in found.episodes or short_episodes(value)]
     lone = lone_rows(path, found, start)
     events += [_lone_event(path, value, found, int(row), start) for row in lone]
     events.sort(key=lambda event: event.onset)
