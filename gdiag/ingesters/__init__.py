@@ -72,6 +72,10 @@ GUESSES: Final[tuple[Ingester, ...]] = (aligned, layer_lines, console_generic, j
 """Formats that have to look at every line to tell: asked only where no other is half sure."""
 
 
+_SURE: Final = 0.95
+"""No other format is asked after one that is so sure."""
+_HALF: Final = 0.5
+"""No guess is asked for where a format is so sure."""
 _EVIDENCE: Final = frozenset({"unknown", settings.FORMAT, "wandb-summary"})
 """Formats that help to judge a run and are none."""
 
@@ -102,13 +106,16 @@ def load(paths: Sequence[str | Path], options: Options | None = None) -> Records
 
 def recognise(given: Input) -> Ingester | None:
     """The format that is surest about the content, None when none is."""
-    best, sure = None, 0.0
+    best: Ingester | None = None
+    surest = 0.0
     for ingesters in (INGESTERS, GUESSES):
         for ingester in ingesters:
-            score = ingester.recognise(given)
-            if score > sure:
-                best, sure = ingester, score
-        if sure >= 0.5:
+            sure = ingester.recognise(given)
+            if sure > surest:
+                best, surest = ingester, sure
+            if sure >= _SURE:
+                return best
+        if surest >= _HALF:
             break
     return best
 

@@ -28,7 +28,10 @@ def recognise(given: Input) -> float:
         return 0.0
     if not shape.skip:
         return 0.35
-    return 0.45 if claims.known(shape.names, Options()) else 0.1
+    known = claims.known(shape.names, Options())
+    if known & {"step", "epoch"} and known & {"loss", "eval_loss", "grad_norm"} and shape.regular:
+        return 0.95
+    return 0.45 if known else 0.1
 
 
 def sniff(head: bytes) -> csv_rows.Shape | None:
@@ -53,7 +56,8 @@ def sniff(head: bytes) -> csv_rows.Shape | None:
             widths or claims.known(names, Options())
         ):
             comma = separator == ";" and any(re.search(r"\d,\d", line) for line in body)
-            return csv_rows.Shape(separator, tuple(names), first, comma)
+            regular = len(widths) > 2 and set(widths[:-1]) == {len(names)}
+            return csv_rows.Shape(separator, tuple(names), first, comma, regular)
     return None
 
 

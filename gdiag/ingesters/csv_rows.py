@@ -27,6 +27,8 @@ class Shape:
     skip: int
     """Lines before the first data row."""
     decimal_comma: bool = False
+    regular: bool = False
+    """Whether all rows of the sample have as many cells as there are names."""
 
 
 @dataclass(slots=True)

@@ -13,6 +13,8 @@ from gdiag.ingesters.values import escape
 
 _THOUSAND: Final = (500.0, 2000.0)
 """A step time that is so many times the clock's advance per step is in milliseconds."""
+_ENOUGH: Final = 4096
+"""Rows that show what a column is."""
 _EARLY: Final = 1e8
 """No Unix clock is below this, s: 1973."""
 
@@ -21,11 +23,11 @@ def read_clock(canonical: str, series: pl.Series) -> str:
     """What a column called `time` is: a Unix clock, a running clock, or the time of one step."""
     if canonical != "time":
         return canonical
-    present = series.drop_nulls().drop_nans().to_numpy()
-    if not present.size or (middle := float(np.median(present))) >= _EARLY:
+    present = np.sort(seen := series.drop_nulls().drop_nans().head(_ENOUGH).to_numpy())
+    if not present.size or (middle := float(present[present.size // 2])) >= _EARLY:
         return canonical
-    rising = present.size == 1 or float(np.mean(np.diff(present) >= 0)) > 0.95
-    return "elapsed" if rising and float(present.max()) > 1.5 * middle else "step_time"
+    rising = present.size == 1 or float(np.mean(np.diff(seen) >= 0)) > 0.95
+    return "elapsed" if rising and float(present[-1]) > 1.5 * middle else "step_time"
 
 
 def derive(data: pl.DataFrame, columns: dict[str, str], claims: Mapping[str, Claim], notes: list[str]) -> pl.DataFrame:
@@ -60,8 +62,9 @@ def _milliseconds(data: pl.DataFrame, columns: dict[str, str], found: Claim, not
     clock = next((c for c in ("elapsed", "time") if c in data.columns and data[c].count() > 10), None)
     if clock is None or found.scale is not None or found.turn:
         return data
-    advance = _per_step(data, clock).drop_nulls().median()
-    middle = data["step_time"].drop_nulls().median()
+    sample = data.head(_ENOUGH)
+    advance = _per_step(sample, clock).drop_nulls().median()
+    middle = sample["step_time"].drop_nulls().median()
     if not isinstance(advance, float) or not isinstance(middle, float) or advance <= 0:
         return data
     if _THOUSAND[0] < middle / advance < _THOUSAND[1]:

@@ -25,6 +25,8 @@ LONGEST: Final = 64 << 20
 """A longer line is no log row, B."""
 WIDE: Final = 256
 """From so many columns on pyarrow's own inference is faster than polars with a schema."""
+_QUOTE: Final = 34
+_NEWLINE: Final = 10
 _DEEP: Final = 64
 """pyarrow's parser overflows the stack on very deep input."""
 
@@ -58,8 +60,9 @@ def read(content: memoryview | bytes, chunk: int = CHUNK, pieces: tuple[int, ...
         data = bytes(content[start:end])
         if not state.schema and len(data) > pieces[-1]:
             state.schema = json_rows.learn(data[:LEARN])
-        _read_part(state, data, line, pieces)
-        line += data.count(b"\n")
+        newlines = _count(data, _NEWLINE)
+        _read_part(state, data, line, newlines, pieces)
+        line += newlines
     return state
 
 
@@ -79,13 +82,19 @@ def _cuts(content: memoryview | bytes, size: int) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _read_part(state: Chunks, data: bytes, line: int, pieces: tuple[int, ...]) -> None:
-    frame = _columnar(state, data, line) if state.schema else None
+def _count(data: bytes, byte: int) -> int:
+    """Occurrences of a byte, several times faster than bytes.count where they are frequent."""
+    return int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == byte))
+
+
+def _read_part(state: Chunks, data: bytes, line: int, newlines: int, pieces: tuple[int, ...]) -> None:
+    frame = _columnar(state, data, line, newlines) if state.schema else None
     if frame is None and pieces and len(data) > pieces[-1]:
         for start, end in _cuts(data, pieces[0]):
             part = data[start:end]
-            _read_part(state, part, line, pieces[1:])
-            line += part.count(b"\n")
+            newlines = _count(part, _NEWLINE)
+            _read_part(state, part, line, newlines, pieces[1:])
+            line += newlines
         return
     if frame is None:
         rows = json_rows.parse(data, line)
@@ -98,7 +107,7 @@ def _read_part(state: Chunks, data: bytes, line: int, pieces: tuple[int, ...]) -
         state.objects += frame.height
 
 
-def _columnar(state: Chunks, data: bytes, line: int) -> pl.DataFrame | None:
+def _columnar(state: Chunks, data: bytes, line: int, newlines: int) -> pl.DataFrame | None:
     """The chunk by polars or else by pyarrow; None when neither reads it without loss."""
     if b"\0" in data or not _utf8(data):
         return None
@@ -117,7 +126,7 @@ def _columnar(state: Chunks, data: bytes, line: int) -> pl.DataFrame | None:
         if frame is None:
             return None
         state.schema = json_rows.widen(state.schema, frame.schema)
-    lines = _lines(data, line, frame.height)
+    lines = _lines(data, line, newlines, frame.height)
     if lines is None:
         return None
     frame = flat.flatten_frame(frame)
@@ -129,7 +138,7 @@ def _columnar(state: Chunks, data: bytes, line: int) -> pl.DataFrame | None:
 def _polars(schema: dict[str, pl.DataType], data: bytes) -> pl.DataFrame | None:
     """The chunk under the schema, None when it holds keys that the schema lacks or one key twice."""
     frame = pl.read_ndjson(io.BytesIO(data), schema=schema)
-    marks = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == 34))
+    marks = _count(data, _QUOTE)
     seen = sum(flat.quotes(column) for column in frame.iter_columns())
     if seen != marks and seen + 2 * data.count(b"null") != marks:
         return None
@@ -177,9 +186,9 @@ def _too_deep(data: bytes) -> bool:
     return bool(places.size and np.cumsum(steps, dtype=np.int64).max() > _DEEP)
 
 
-def _lines(data: bytes, first: int, rows: int) -> pl.Series | None:
+def _lines(data: bytes, first: int, newlines: int, rows: int) -> pl.Series | None:
     """Line of every row, None when rows and lines do not pair up."""
-    ends = data.count(b"\n") + (not data.endswith(b"\n"))
+    ends = newlines + (not data.endswith(b"\n"))
     if ends == rows:
         return pl.int_range(first, first + rows, dtype=pl.Int64, eager=True)
     filled = [i for i, text in enumerate(data.split(b"\n"), first) if text.strip()]

@@ -14,6 +14,8 @@ from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT = "json"
 _LONGEST: Final = 1 << 30
+_LONGEST_LINE: Final = 16 << 20
+_LINE: Final = 60_000
 _MORE: Final = "one object of final values: no series"
 
 
@@ -29,10 +31,24 @@ def recognise(given: Input) -> float:
         return 0.55 if head[1:200].lstrip()[:1] == b"{" else 0.0
     if head[:1] != b"{":
         return 0.0
-    first, _, rest = head.partition(b"\n")
+    first, newline, rest = head.partition(b"\n")
+    if not newline:
+        return 0.0 if len(given.head) > _LINE and _another_line(given) else 0.97
     if not rest.strip():
-        return 0.6
+        return 0.97
     return 0.55 if first.strip() == b"{" or (not first.rstrip().endswith(b"}") and rest.lstrip()[:1] == b'"') else 0.0
+
+
+def _another_line(given: Input) -> bool:
+    """Whether an object follows on a line below a first one that is longer than the head."""
+    if given.content is not None:
+        end = given.content.find(b"\n", 0, _LONGEST_LINE)
+        return end >= 0 and bool(given.content[end : end + 64].strip())
+    if given.file is None:
+        return False
+    with given.file.open("rb") as file:
+        file.readline(_LONGEST_LINE)
+        return bool(file.read(64).strip())
 
 
 def read(given: Input, options: Options) -> Reading:

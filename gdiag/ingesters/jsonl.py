@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mmap
 from typing import Final
 
@@ -14,14 +15,27 @@ from gdiag.ingesters.values import escape
 
 FORMAT = "jsonl"
 _BIG: Final = 32 << 20
+_LONG_LINE: Final = 60_000
 
 
 def recognise(given: Input) -> float:
-    """Some of the first lines are JSON objects."""
-    lines = [line.strip(b" \t\r\0") for line in given.head.splitlines()[:50]]
+    """The first lines are JSON objects: all of them, or some."""
+    head, complete, _ = given.head.rpartition(b"\n")
+    if not complete and len(given.head) > _LONG_LINE and given.head.lstrip().startswith(b'{"'):
+        return 0.95
+    lines = [line.strip(b" \t\r\0") for line in (head if complete else given.head).split(b"\n")[:50]]
     lines = [line for line in lines if line]
     objects = sum(line.startswith(b"{") and b":" in line for line in lines)
-    return 0.5 if objects and objects >= 0.3 * len(lines) else 0.0
+    if not objects or objects < 0.3 * len(lines):
+        return 0.0
+    return 0.95 if complete and all(_is_object(line) for line in lines[:5]) else 0.5
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def read(given: Input, options: Options) -> Reading:

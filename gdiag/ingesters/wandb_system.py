@@ -25,7 +25,7 @@ _COLUMNS: Final = {
 def recognise(given: Input) -> float:
     """JSON lines with `system.` keys."""
     head = given.head[:8192].lstrip()
-    return 0.9 if head.startswith(b"{") and re.search(rb'"system\.(?:gpu\.\d+\.|cpu)', head) else 0.0
+    return 0.96 if head.startswith(b"{") and re.search(rb'"system\.(?:gpu\.\d+\.|cpu)', head) else 0.0
 
 
 def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 (the protocol's signature)
