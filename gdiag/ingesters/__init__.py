@@ -12,6 +12,7 @@ from gdiag.ingesters import (
     amd_smi,
     bandwidth_baseline,
     blocks,
+    checkpoints,
     columnar_files,
     console_generic,
     csv,
@@ -101,7 +102,7 @@ def load(paths: Sequence[str | Path], options: Options | None = None) -> Records
     if all(reading.source.format in _EVIDENCE for reading in readings):
         used = next(r.source for r in readings if r.source.format != "unknown")
         raise InputError(f"{used.path}: {used.notes[0] if used.notes else 'no series'}")
-    return assemble(readings)
+    return assemble([*readings, *checkpoints.beside(inputs)])
 
 
 def recognise(given: Input) -> Ingester | None:

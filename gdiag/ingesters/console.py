@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import columns, evidence, fields
+from gdiag.ingesters import columns, evidence, fields, nonfinite_lines
 from gdiag.ingesters import text as console
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.model import Value
@@ -256,6 +256,11 @@ def finish(
     """
     if not len(found.wide):
         raise InputError(f"{given.path} is a console log ({kind}) without a readable step line")
+    rest = evidence.others(found.table, found.wide["line"])
+    named = nonfinite_lines.rows(rest)
+    if len(named):
+        wide = pl.concat([found.wide, named], how="diagonal_relaxed").sort("line", maintain_order=True)
+        found = replace(found, wide=wide)
     asked = set(options.columns.values())
     names = {old: new for old, new in (rename or {}).items() if old in found.wide.columns and old not in asked}
     wide = found.wide.drop([new for new in names.values() if new in found.wide.columns and new not in names]).rename(
@@ -269,7 +274,7 @@ def finish(
         rejects=found.rejects if len(found.rejects) else None,
         notes=(*notes, *found.notes),
     )
-    said = evidence.scan(found.table, found.wide.select("line", "step"), options.tz, finished=found.finished)
+    said = evidence.scan(rest, found.wide.select("line", "step"), options.tz, finished=found.finished)
     original = {new: old for old, new in names.items()}
     source = replace(reading.source, columns={c: original.get(o, o) for c, o in reading.source.columns.items()})
     return replace(

@@ -52,9 +52,8 @@ def _per_step(data: pl.DataFrame, clock: str) -> pl.Series:
     gap, steps = pl.col(clock).diff(), pl.col("step").diff()
     same = pl.col("rank").eq_missing(pl.col("rank").shift()) & pl.col("run").eq_missing(pl.col("run").shift())
     rate = present.select(pl.when((gap > 0) & (steps > 0) & same).then(gap / steps)).to_series()
-    spread = pl.DataFrame({"_i": rows, "rate": rate})
-    index = pl.DataFrame({"_i": pl.int_range(data.height, dtype=pl.UInt32, eager=True)})
-    return index.join(spread, on="_i", how="left", maintain_order="left")["rate"].alias("step_time")
+    blank = pl.Series("step_time", [None], dtype=pl.Float64).new_from_index(0, data.height)
+    return blank.scatter(rows, rate)
 
 
 def _milliseconds(data: pl.DataFrame, columns: dict[str, str], found: Claim, notes: list[str]) -> pl.DataFrame:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
@@ -94,20 +93,19 @@ class Evidence:
     exit: Exit
 
 
-def scan(table: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, finished: bool = False) -> Evidence:
+def scan(rest: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, finished: bool = False) -> Evidence:
     """Look through the lines that are no step lines.
 
     Args:
-        table: `line`, `text` of the whole console.
+        rest: `line`, `text` of the console's other lines.
         steps: `line`, `step` of its step lines; an event without a step of its own takes the last one before it.
         tz: zone of clocks printed without one.
         finished: the step lines themselves reached the announced last step.
     """
-    others = _others(table, steps["line"])
-    hits = others.filter(pl.col("text").str.contains_any(list(_NEEDLES), ascii_case_insensitive=True))
+    hits = rest.filter(pl.col("text").str.contains_any(list(_NEEDLES), ascii_case_insensitive=True))
     rows: list[dict[str, object]] = []
     ends: list[tuple[int, str]] = []
-    tails = _tracebacks(others, hits)
+    tails = _tracebacks(rest, hits)
     inside = 0
     last = int(str(steps["line"].max())) if len(steps) else 0
     for line, raw in hits.iter_rows():
@@ -124,7 +122,7 @@ def scan(table: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, fin
     return Evidence(_events(rows, steps, tz), _exit(ends, last, finished=finished))
 
 
-def _others(table: pl.DataFrame, taken: pl.Series) -> pl.DataFrame:
+def others(table: pl.DataFrame, taken: pl.Series) -> pl.DataFrame:
     """The lines whose numbers are not taken; line numbers count from 1 without gaps."""
     if not len(table) or not len(taken):
         return table
@@ -222,29 +220,3 @@ def _exit(ends: list[tuple[int, str]], last_step_line: int, *, finished: bool) -
     if "clean" in after or finished:
         return "clean"
     return "unknown"
-
-
-_FOLDER: Final = re.compile(
-    r"^(?:checkpoint|ckpt|iter|global_?step|step|epoch=\d+-step)[-_=]?0*(\d+)(?:-unsharded)?$", re.I
-)
-
-
-def checkpoint_folders(folder: Path) -> pl.DataFrame | None:
-    """Checkpoints that lie beside the logs (checkpoint-500, iter_0000500, global_step500, step500) as `events`.
-
-    `time` is the folder's modification time; `text` its name.
-    """
-    found: list[tuple[int, float, str]] = []
-    try:
-        for entry in folder.iterdir():
-            match = _FOLDER.match(entry.name)
-            if match and len(match[1]) < 16 and entry.is_dir():
-                found.append((int(match[1]), entry.stat().st_mtime, entry.name))
-    except OSError:
-        return None
-    if not found:
-        return None
-    found.sort()
-    return pl.DataFrame(found, schema={"step": pl.Int64, "time": pl.Float64, "text": pl.String}, orient="row").select(
-        pl.lit(None, pl.Int64).alias("line"), "time", "step", pl.lit("checkpoint").alias("kind"), "text"
-    )

@@ -74,8 +74,12 @@ def read(
         samples = [_behind(text, marker) for text in texts]
         likely = begins.match(samples[0]) and all(word in texts[0] for word in needs)
         layout = layouts.learn(samples, separator, first) if likely else None
-        if layout is not None and marker and all(text.startswith(marker) for text in texts):
-            layout = replace(layout, bare=True)
+        if layout is not None and marker:
+            layout = replace(
+                layout,
+                bare=all(text.startswith(marker) for text in texts),
+                late=any((layout.separator or " ") in text.split(marker, 1)[0] for text in texts),
+            )
         found = layouts.apply(rest, layout, marker) if layout is not None else None
         if layout is None or found is None or not len(found[0]) or (len(found[0]) == 1 and (parts or len(rest) > 8)):
             misses += 1

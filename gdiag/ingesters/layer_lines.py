@@ -1,23 +1,17 @@
-"""Lines of home-made checks that name a layer: `Step 41: NaN gradient in blocks.0.fc`, `Inf weight in …`, `NaN/Inf in loss`."""
+"""Files of nothing but lines of home-made checks such as `Step 41: NaN gradient in blocks.0.fc`."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-import polars as pl
-
-from gdiag.ingesters import console
+from gdiag.ingesters import console, nonfinite_lines
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "layer-lines"
 _SNIFF: Final = re.compile(
     rb"(?im)\b(?:step|iter(?:ation)?)\W{0,3}\d+\W{1,3}(?:nan|inf)(?:/inf)?(?:inite)? (?:in )?(?:gradients?|grads?|weights?|loss|param\w*)\b"
-)
-_LINE: Final = (
-    r"(?i)\b(?:step|iter(?:ation)?)\W{0,3}(\d{1,18})\W{1,3}(nan|inf)(?:/inf)?(?:inite)? (?:in )?(gradient|grad|weight|param|loss)\w*"
-    r"(?: (?:in|of|for|at) (?:layer )?([\w.]+))?(?:.*?(?:value|norm)\s*[=:]\s*([-\w.+]+))?"
 )
 
 
@@ -26,35 +20,8 @@ def recognise(given: Input) -> float:
     return 0.3 if console.matches(given, _SNIFF, (b"radient", b"eight", b"oss", b"grad")) else 0.0
 
 
-def rows(table: pl.DataFrame) -> pl.DataFrame:
-    """`line`, `step`, then grad_norm/<layer>, param_norm/<layer> and loss, NaN or inf where said so."""
-    found = (
-        table.filter(pl.col("text").str.contains(_LINE))
-        .select("line", pl.col("text").str.extract_groups(_LINE).alias("g"))
-        .unnest("g")
-    )
-    wide: dict[tuple[int, str], dict[str, float]] = {}
-    for line, step, what, where, layer, value in found.iter_rows():
-        quantity = where.lower()
-        if quantity != "loss" and not layer:
-            continue
-        name = (
-            "loss" if quantity == "loss" else f"{'grad_norm' if quantity.startswith('grad') else 'param_norm'}/{layer}"
-        )
-        number = float("nan") if what.lower() == "nan" else float("inf")
-        if value and value.lower().lstrip("+-").startswith("inf"):
-            number = float("-inf") if value.startswith("-") else float("inf")
-        wide.setdefault((int(step), "row"), {"line": line, "step": int(step)})[name] = number
-    names = dict.fromkeys(name for row in wide.values() for name in row)
-    types = {n: pl.Int64 if n in ("line", "step") else pl.Float64 for n in names} or {
-        "line": pl.Int64,
-        "step": pl.Int64,
-    }
-    return pl.DataFrame(list(wide.values()), schema=types)
-
-
 def read(given: Input, options: Options) -> Reading:
     """One row per step that a line names."""
     table = console.lines_of(given)
-    found = Found(table, rows(table), console.no_rejects())
+    found = Found(table, nonfinite_lines.rows(table), console.no_rejects())
     return console.finish(given, options, FORMAT, found, notes=("only steps with a non-finite value are named",))

@@ -36,6 +36,8 @@ class Layout:
     """Per piece of the line its slots; a piece without slots is not looked at."""
     bare: bool = False
     """Nothing stands before the marker."""
+    late: bool = False
+    """The separator may stand before the marker too."""
 
     @property
     def end(self) -> str:
@@ -167,18 +169,18 @@ def apply(table: pl.DataFrame, layout: Layout, marker: str) -> tuple[pl.DataFram
 def _split(table: pl.DataFrame, layout: Layout, marker: str) -> pl.LazyFrame:
     """`line`, `prefix` where there is one, and the pieces as field_0, field_1, …"""
     keys = [name for name in ("line", "prefix") if name in table.columns]
-    frame = table.lazy().select(*keys, pl.col("text").alias("field_0"))
     count = len(layout.pieces)
-    if marker and layout.bare:
+    frame = table.lazy().select(*keys, pl.col("text").alias("field_0"))
+    at_marker = pl.col("field_0").str.splitn(marker, 2).struct.rename_fields(["prefix", "field_0"]).alias("p")
+    if layout.bare:
         frame = frame.with_columns(pl.col("field_0").str.strip_prefix(marker))
-        marker = ""
+    elif marker and (layout.late or count == 1):
+        frame = frame.select("line", at_marker).unnest("p")
+        keys = ["line", "prefix"]
     if layout.separator is not None and count > 1:
         frame = frame.select(*keys, pl.col("field_0").str.splitn(layout.separator, count).alias("p")).unnest("p")
-    if marker:
-        parts = pl.col("field_0").str.splitn(marker, 2).alias("p")
-        rest = [f"field_{i}" for i in range(1, count)] if layout.separator is not None else []
-        frame = frame.select("line", *rest, parts).unnest("p", separator="_")
-        frame = frame.rename({"p_field_0": "prefix", "p_field_1": "field_0"})
+        if marker and not layout.bare and not layout.late:  # the marker stands in the first piece: less to copy
+            frame = frame.select("line", *(f"field_{i}" for i in range(1, count)), at_marker).unnest("p")
     return frame
 
 

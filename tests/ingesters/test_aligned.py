@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gdiag.ingesters import aligned, layer_lines, recognise
-from tests.ingesters.console_samples import given, read
+from gdiag.ingesters import aligned, layer_lines, recognise, step_bars
+from tests.ingesters.console_samples import FORMATS, given, losses, read
 
 WIDE = """training the model
 Step      Loss  Grad Norm  Param Norm  g/p Ratio
@@ -60,3 +60,17 @@ def test_lines_that_name_a_layer() -> None:
 )
 def test_prose_and_other_tables_are_left(log: str) -> None:
     assert aligned.recognise(given(log)) == 0.0
+
+
+def test_checks_inside_another_console_go_to_its_layers() -> None:
+    _, line = FORMATS["build-nanogpt"]
+    lines = [line(i, v) for i, v in enumerate(losses(20), 1)]
+    lines.insert(
+        10, "Step 10: NaN gradient in blocks.3.attn.proj\nthere was a NaN in the loss somewhere\nfound inf gradients"
+    )
+    reading = read(step_bars, "\n".join(lines) + "\n")
+    assert reading.steps is not None
+    assert reading.layers is not None
+    assert len(reading.steps) == 20
+    assert reading.layers["step"].to_list() == [10]
+    assert reading.layers["grad_norm:blocks.3.attn.proj"].is_nan().to_list() == [True]
