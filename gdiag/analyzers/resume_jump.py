@@ -80,8 +80,23 @@ def _fresh(run: RunView, seen: FreshStart) -> Finding:
     ]
     if seen.grad_first is not None and seen.grad_last is not None:
         evidence.append(Measure("grad_ratio", seen.grad_first / max(seen.grad_last, 1e-30)))
+    trained = _trained_before(run, seen.step)
+    if trained:
+        evidence.append(Measure("trained_before", trained))
     return Finding(
-        CODE, NAME, Severity.WARNING,
+        CODE, NAME, Severity.WARNING if trained else Severity.INFO,
         f"The log begins at step {seen.step} with the steep fall of an untrained model, from {seen.first:.3f} to {seen.last:.3f} nat",
         run.where(run.series("loss").finite.row(0), step=seen.step), tuple(evidence),
     )  # fmt: skip
+
+
+def _trained_before(run: RunView, step: int) -> str | None:
+    """What besides the step count says that the run had trained before: a count that may merely start high."""
+    for name in ("tokens", "samples"):
+        counter = run.series(name)
+        if len(counter) >= 2 and counter.value[0] > 100 * abs(counter.value[1] - counter.value[0]):
+            return f"{counter.value[0]:.3g} {name} consumed"
+    total = run.run.config.get("total_steps")
+    if isinstance(total, int | float) and not isinstance(total, bool) and 0.3 * total < step <= total:
+        return f"step {step} of {total:g}"
+    return None
