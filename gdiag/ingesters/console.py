@@ -176,15 +176,16 @@ def lines_with(table: pl.DataFrame, marker: str, needs: Sequence[str] = ()) -> p
 
 def with_prefix(wide: pl.DataFrame, options: Options) -> pl.DataFrame:
     """`prefix` replaced by the `rank` and `time` it says; `step` as whole number."""
-    if not len(wide) or "prefix" not in wide.columns:
-        return wide.drop("prefix", strict=False)
-    prefix = wide["prefix"].fill_null("")
+    if "step" in wide.columns:
+        wide = wide.with_columns(pl.col("step").cast(pl.Int64, strict=False))
+    prefix = wide["prefix"].fill_null("") if "prefix" in wide.columns else pl.Series([], dtype=pl.String)
+    wide = wide.drop("prefix", strict=False)
     if not (prefix.str.len_bytes().max() or 0):
-        return wide.drop("prefix").with_columns(pl.col("step").cast(pl.Int64, strict=False))
+        return wide
     extra = [s for s in (console.ranks(prefix), console.clocks(prefix, options.tz)) if s.null_count() < len(s)]
     taken = [s.name for s in extra if s.name in wide.columns]
     wide = wide.rename({name: f"{name} of the step" if name == "time" else f"{name} #2" for name in taken})
-    return wide.drop("prefix").with_columns(extra).with_columns(pl.col("step").cast(pl.Int64, strict=False))
+    return wide.with_columns(extra)
 
 
 def _evaluation(wide: pl.DataFrame, grammar: Grammar) -> pl.DataFrame:

@@ -56,6 +56,8 @@ def test_recognised_and_read_whole(name: str) -> None:
     assert close(reading.steps["loss"].to_list(), values)
     assert reading.rejects is None
     assert reading.source.rows == 120
+    assert reading.config.get("total_steps") in (None, 5000)
+    assert reading.exit == "unknown"
     assert not any("cut short" in note for note in reading.source.notes)
     if name in FORMATS:
         assert reading.steps["line"][0] == len(noise) + 1
@@ -121,3 +123,32 @@ def test_junk_never_raises(name: str, junk: bytes, at: int) -> None:
     whole = ("\n".join(lines) + "\n").encode()
     with contextlib.suppress(InputError):
         read(BOTH[name][0], whole[:at] + junk + whole[at:])
+
+
+@pytest.mark.parametrize("name", ["megatron", MODDED, "olmo", "composer"])
+def test_reaching_the_announced_last_step_is_a_clean_end(name: str) -> None:
+    lines, _ = text(name, 30, start=4971)
+    reading = read(BOTH[name][0], "\n".join(lines) + "\n")
+    assert reading.config["total_steps"] == 5000
+    assert reading.exit == "clean"
+
+
+def test_runs_one_after_the_other_in_a_file_are_told_apart() -> None:
+    lines = [*text(MODDED, 20)[0], "x = x + 1  # step:1/2 train_loss:", *text(MODDED, 20)[0], *text(MODDED, 10)[0]]
+    steps = read(BOTH[MODDED][0], "\n".join(lines) + "\n").steps
+    assert steps is not None
+    assert steps.group_by("run", maintain_order=True).len().rows() == [("1", 20), ("2", 20), ("3", 10)]
+
+
+def test_ranks_that_all_print_become_rank_rows() -> None:
+    _, line = BOTH["torchtitan"]
+    lines = [line(s, 2.5).replace("[rank0]", f"[rank{r}]") for s in range(1, 21) for r in range(4)]
+    steps = read(BOTH["torchtitan"][0], "\n".join(lines) + "\n").steps
+    assert steps is not None
+    assert steps.filter(steps["step"] == 3)["rank"].to_list() == [0, 1, 2, 3]
+
+
+def test_binary_files_are_no_consoles() -> None:
+    lines, _ = text("megatron", 20)
+    block = bytes(range(256)) * 8 + ("\n".join(lines)).encode()
+    assert BOTH["megatron"][0].recognise(given(block)) == 0.0
