@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gdiag.model import Cost, Finding, Incident
+from gdiag.model import Cost, Finding, Incident, Severity
 from gdiag.triage.actions import advise
 from gdiag.triage.case import Case
 from gdiag.triage.causes import rank
@@ -17,20 +17,25 @@ from gdiag.triage.titles import title
 def explain(findings: Sequence[Finding], facts: Mapping[str, RunFacts]) -> tuple[Incident, ...]:
     """Incidents of all runs, by severity then onset; Incident.findings index into `findings` as given."""
     index = {id(finding): number for number, finding in enumerate(findings)}
-    incidents: list[Incident] = []
-    for run in dict.fromkeys(f.where.run or "" for f in findings):
-        own = tuple(f for f in findings if (f.where.run or "") == run)
-        figures = facts.get(run, RunFacts(run))
-        for members in group(own, figures):
-            ids = {id(f) for f in members}
-            case = case_of(members, tuple(f for f in own if id(f) not in ids), figures)
-            incidents.append(_incident(case, tuple(index[id(f)] for f in members)))
+    incidents = [_incident(case, tuple(index[id(f)] for f in case.findings)) for case in cases(findings, facts)]
     incidents.sort(
         key=lambda i: (-i.severity, i.run, i.onset_step if i.onset_step is not None else -1, i.onset_time or 0.0)
     )
     return tuple(
         replace(incident, related=_related(number, incidents, facts)) for number, incident in enumerate(incidents)
     )
+
+
+def cases(findings: Sequence[Finding], facts: Mapping[str, RunFacts]) -> list[Case]:
+    """The incidents' evidence before it is weighed: findings grouped, named and placed, run by run."""
+    found = []
+    for run in dict.fromkeys(f.where.run or "" for f in findings):
+        own = tuple(f for f in findings if (f.where.run or "") == run)
+        figures = facts.get(run, RunFacts(run))
+        for members in group(own, figures):
+            ids = {id(f) for f in members}
+            found.append(case_of(members, tuple(f for f in own if id(f) not in ids), figures))
+    return found
 
 
 def _incident(case: Case, findings: tuple[int, ...]) -> Incident:
@@ -47,12 +52,15 @@ def _incident(case: Case, findings: tuple[int, ...]) -> Incident:
 
 
 def _cost(case: Case) -> Cost:
-    """Steps until recovered (else until the last step concerned), the time they took, and GPU-hours for known ranks."""
-    if case.onset is None:
+    """Steps until recovered (else until the last step concerned), the time they took, and GPU-hours for known ranks.
+
+    What is only worth knowing costs nothing, unless its finding says what it took.
+    """
+    lost = case.number("seconds_lost")
+    if case.onset is None or (case.lead.severity is Severity.INFO and lost is None):
         return Cost()
     end = case.number("recovery_step") or case.last
     steps = int(end - case.onset + 1) if end is not None else None
-    lost = case.number("seconds_lost")
     seconds = lost
     if lost is None and steps is not None and case.facts.step_seconds is not None:
         seconds = steps * case.facts.step_seconds

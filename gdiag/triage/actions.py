@@ -51,7 +51,10 @@ def skip_samples(case: Case) -> str:
     if case.data is not None:
         return f"Skip samples {case.data.first_sample}–{case.data.last_sample - 1} (or 200–500 batches around them) and go on"
     if case.onset is not None:
-        return f"Skip the batches of steps {case.onset}–{case.last if case.last is not None else case.onset} (PaLM skipped 200–500) and go on"
+        span = f"batch of step {case.onset}"
+        if case.last is not None and case.last > case.onset:
+            span = f"batches of steps {case.onset}–{case.last}"
+        return f"Skip the {span} (PaLM skipped 200–500) and go on"
     return "Skip the batches around the onset and go on"
 
 

@@ -30,27 +30,19 @@ SHAPE_ONLY: Final = frozenset(
 )
 
 
-def rank(case: Case) -> tuple[Cause, ...]:
+Weighed = dict[tuple[str, str, bool], tuple[float, str]]
+"""(cause, family, whether it supports) → the weightiest evidence: weight and sentence."""
+
+
+def rank(case: Case, temperature: float = TEMPERATURE) -> tuple[Cause, ...]:
     """The causes of an incident, best first."""
-    priors = {**PRIORS[case.pattern], UNKNOWN: UNKNOWN_SHARE}
-    if len(priors) == 1:
+    evidence = weigh(case)
+    odds = logits(case, evidence)
+    if not odds:
         return ()
-    best: dict[tuple[str, str, bool], tuple[float, str]] = {}
-    for rule in RULES:
-        if rule.cause not in priors:
-            continue
-        text = rule.text(case)
-        key = (rule.cause, rule.family, rule.weight > 0)
-        if text and abs(rule.weight) > abs(best.get(key, (0.0, ""))[0]):
-            best[key] = (rule.weight, text)
-    logits = {
-        cause: math.log(prior) + sum(weight for (name, _, _), (weight, _) in best.items() if name == cause)
-        for cause, prior in priors.items()
-    }
-    scores = _softmax({cause: logit / TEMPERATURE for cause, logit in logits.items()})
     ranked = []
-    for cause, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
-        mine = [(family, weight, text) for (name, family, _), (weight, text) in best.items() if name == cause]
+    for cause, score in sorted(_softmax(odds, temperature).items(), key=lambda item: (-item[1], item[0])):
+        mine = [(family, weight, text) for (name, family, _), (weight, text) in evidence.items() if name == cause]
         supports = tuple(text for _, weight, text in sorted(mine, key=lambda m: -m[1]) if weight > 0)
         contradicts = tuple(text for _, weight, text in sorted(mine, key=lambda m: m[1]) if weight < 0)
         if score < SHOWN and not supports:
@@ -61,9 +53,32 @@ def rank(case: Case) -> tuple[Cause, ...]:
     return tuple(ranked[:FEW])
 
 
-def _softmax(logits: dict[str, float]) -> dict[str, float]:
-    top = max(logits.values())
-    weights = {cause: math.exp(logit - top) for cause, logit in logits.items()}
+def weigh(case: Case) -> Weighed:
+    """The evidence that applies, at most one item per cause, family and direction."""
+    best: Weighed = {}
+    for rule in RULES:
+        if rule.cause not in PRIORS[case.pattern]:
+            continue
+        text = rule.text(case)
+        key = (rule.cause, rule.family, rule.weight > 0)
+        if text and abs(rule.weight) > abs(best.get(key, (0.0, ""))[0]):
+            best[key] = (rule.weight, text)
+    return best
+
+
+def logits(case: Case, evidence: Weighed) -> dict[str, float]:
+    """Log-odds of every candidate and of `unknown`; empty where the pattern needs no cause."""
+    if not PRIORS[case.pattern]:
+        return {}
+    found = {cause: math.log(prior) for cause, prior in {**PRIORS[case.pattern], UNKNOWN: UNKNOWN_SHARE}.items()}
+    for (cause, _, _), (weight, _) in evidence.items():
+        found[cause] += weight
+    return found
+
+
+def _softmax(odds: dict[str, float], temperature: float) -> dict[str, float]:
+    top = max(odds.values())
+    weights = {cause: math.exp((logit - top) / temperature) for cause, logit in odds.items()}
     total = sum(weights.values())
     return {cause: weight / total for cause, weight in weights.items()}
 

@@ -29,12 +29,12 @@ NAMES: Final[dict[Pattern, str]] = {
 def title(case: Case) -> str:
     """The incident in one line: what, when, where, how large."""
     name = NAMES[case.pattern]
-    if case.pattern == "log_quality" or case.lead.code.startswith("GD7"):
+    if case.pattern in {"log_quality", "lr_schedule", "hard_batches"} or case.lead.code.startswith("GD7"):
         return _capital(case.lead.message)
     if case.lead.code == "GD605":
         name = "Hot but not throttled"
-    parts = [name, _when(case), _place(case), _size(case)]
-    return " ".join(part for part in parts if part)
+    parts = [name, _when(case), _place(case)]
+    return " ".join(part for part in parts if part) + _size(case)
 
 
 def _capital(text: str) -> str:
