@@ -167,12 +167,23 @@ def _wrong(outcomes: list[Outcome], verbose: bool) -> str:
                     or "nothing"
                 )
                 lines.append(f"missed {m.event.kind} @{m.event.onset}, reported {seen}: {o.command}")
-            elif verbose and m.visible and not m.caused and m.incident is not None:
-                lines.append(
-                    f"{m.event.kind} @{m.event.onset} seen as {m.incident.pattern} @{m.incident.onset_step}, {', '.join(m.causes[:3])}: {o.command}"
-                )
+            elif verbose and m.visible and m.incident is not None and (said := _said(m)):
+                lines.append(f"{m.event.kind} @{m.event.onset}: {said}: {o.command}")
         for incident in o.judged.false:
             kind = "FALSE" if o.judged.truth.healthy else "extra"
             if verbose or o.judged.truth.healthy:
                 lines.append(f"{kind} {incident.pattern} @{incident.onset_step} {incident.title!r}: {o.command}")
     return "\n".join(lines)
+
+
+def _said(match: Match) -> str:
+    """What a report has wrong of an event that it does tell of."""
+    found = match.incident
+    if found is None:
+        return ""
+    wrong = [] if match.patterned else [f"pattern {found.pattern} @{found.onset_step}"]
+    wrong += [] if match.caused else [f"causes {', '.join(match.causes[:3])}"]
+    if match.located is False:
+        wanted = [str(place) for place in (match.event.layer, match.event.rank, match.event.gpu) if place is not None]
+        wrong.append(f"place {found.layer}, rank {found.rank}, gpu {found.gpu} for {', '.join(wanted)}")
+    return "; ".join(wrong)
