@@ -96,7 +96,7 @@ def _seconds(rows: pl.DataFrame) -> tuple[Floats | None, Basis]:
             gaps = _per_step(column, rows)
             # NOTE: stamps of whole seconds say nothing about steps that take less than some tens of them.
             resolution = _resolution(column)
-            if np.nanmedian(gaps) > 5 * resolution:
+            if np.isfinite(gaps).any() and np.nanmedian(gaps) > 5 * resolution:
                 return gaps, basis
     rate = _column(rows, "tokens_per_s")
     if (np.isfinite(rate) & (rate > 0)).sum() >= 30:

@@ -49,9 +49,13 @@ def torchtitan(run: Trajectory, found: list[Row]) -> str:
     for row in found:
         if "loss" in row and "rank" not in row:
             norm = f"grad_norm: {row['grad_norm']:7.4f}  " if "grad_norm" in row else ""
-            rate = int(run.forces.model.length / run.forces.model.step_time)
+            made = run.forces.model
+            rate = int(made.length / row.get("step_time", made.step_time))
+            now = row.get("time", made.clock + made.step_time * row["step"])
+            stamp = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
             lines.append(
-                f"[rank0]:[titan] 2026-05-29 15:42:14,660 - root - INFO - step: {int(row['step']):2d}  loss: {row['loss']:8.5f}  {norm}memory: 61.20GiB(77.30%)  tps: {rate:,}  tflops: 310.11  mfu: 31.36%"
+                f"[rank0]:[titan] {stamp} - root - INFO - step: {int(row['step']):2d}  loss: {row['loss']:8.5f}  {norm}"
+                f"memory: 61.20GiB(77.30%)  tps: {rate:,}  tflops: 310.11  mfu: 31.36%"
             )
     return "\n".join(lines) + "\n"
 

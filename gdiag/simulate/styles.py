@@ -109,7 +109,7 @@ STYLES: Final[tuple[Style, ...]] = (
     Style("neox", "metrics.jsonl", _jsonl(_NEOX, _layer_names("gradient_norms/{}", "param_norms/{}", "update_norms/{}")),
           ALL - {"parts", "output", "memory", "params", "updates"}),
     Style("megatron", "train.log", consoles.megatron, frozenset({"grad", "lr", "time", "scale", "eval", "tokens"}), averaged=True),
-    Style("torchtitan", "train.log", consoles.torchtitan, frozenset({"grad"})),
+    Style("torchtitan", "train.log", consoles.torchtitan, frozenset({"grad", "time"})),
     Style("nanogpt", "train.log", consoles.nanogpt, frozenset({"time", "eval"})),
 )  # fmt: skip
 

@@ -84,3 +84,8 @@ def test_growing_batches_are_a_load() -> None:
     assert found is not None
     assert found.load is not None
     assert found.load[-1] / found.load[0] == 2
+
+
+@pytest.mark.parametrize("column", ["time", "elapsed"])
+def test_a_clock_that_stands_still_says_nothing(column: str) -> None:
+    assert of(**{column: np.full(300, START)}) is None

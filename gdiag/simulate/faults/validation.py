@@ -25,7 +25,7 @@ def _eval_nan(forces: Forces) -> list[Event]:
     forces.eval_nan[at:] = True
     first = next((i for i in range(at, forces.n) if i % max(forces.setup.every, forces.setup.steps // 30) == 0), at)
     causes = ("numeric_overflow", "software_fault", "unknown")
-    return [Event("eval_nan", causes, ("nonfinite",), forces.seen(first), slow=True)]
+    return [Event("eval_nan", causes, ("nonfinite", "eval_divergence"), forces.seen(first), slow=True)]
 
 
 def _hidden(forces: Forces) -> list[Event]:
