@@ -14,17 +14,18 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from gdiag.ingesters import flat, json_rows
 
-CHUNK: Final = 16 << 20
+CHUNK: Final = 24 << 20
 PIECES: Final = (2 << 20, 256 << 10)
 """Sizes that a failing chunk is cut into, B; what fails at the last one is read line by line."""
 LEARN: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """A longer line is no log row, B."""
-WIDE: Final = 256
-"""From so many columns on pyarrow's own inference is faster than polars with a schema."""
+_STAND_INS: Final = {b"NaN": b"1.2345678901234567e307", b"Infinity": b"2.3456789012345678e307"}
+"""Numbers that no log holds: polars reads them in place of the words that it refuses."""
 _QUOTE: Final = 34
 _NEWLINE: Final = 10
 _DEEP: Final = 64
@@ -111,14 +112,13 @@ def _columnar(state: Chunks, data: bytes, line: int, newlines: int) -> pl.DataFr
     """The chunk by polars or else by pyarrow; None when neither reads it without loss."""
     if b"\0" in data or not _utf8(data):
         return None
-    frame = None
-    if len(state.schema) <= WIDE:
-        try:
-            frame = _polars(state.schema, data)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            # Damage that pyarrow would stumble over too; NaN and infinities it takes.
-            if b"NaN" not in data and b"Infinity" not in data:
-                return None
+    try:
+        frame = _polars(state.schema, data)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        # Damage that pyarrow would stumble over too; NaN and infinities it takes.
+        if b"NaN" not in data and b"Infinity" not in data:
+            return None
+        frame = None
     if frame is None:
         if _too_deep(data):
             return None
@@ -137,11 +137,29 @@ def _columnar(state: Chunks, data: bytes, line: int, newlines: int) -> pl.DataFr
 
 def _polars(schema: dict[str, pl.DataType], data: bytes) -> pl.DataFrame | None:
     """The chunk under the schema, None when it holds keys that the schema lacks or one key twice."""
-    frame = pl.read_ndjson(io.BytesIO(data), schema=schema)
+    words = [word for word in _STAND_INS if word in data]
+    if (words and any(kind.is_nested() for kind in schema.values())) or any(_STAND_INS[word] in data for word in words):
+        return None
+    plain = data
+    for word in words:
+        plain = plain.replace(word, _STAND_INS[word])
+    frame = pl.read_ndjson(io.BytesIO(plain), schema=schema)
     marks = _count(data, _QUOTE)
     seen = sum(flat.quotes(column) for column in frame.iter_columns())
     if seen != marks and seen + 2 * data.count(b"null") != marks:
         return None
+    return _restored(frame, words)
+
+
+def _restored(frame: pl.DataFrame, words: list[bytes]) -> pl.DataFrame:
+    """The words in place of the numbers that stood in for them."""
+    for word in words:
+        number, text = float(_STAND_INS[word]), _STAND_INS[word].decode()
+        value = float("nan") if word == b"NaN" else float("inf")
+        frame = frame.with_columns(
+            pl.when(cs.float().abs() == number).then(cs.float().sign() * value).otherwise(cs.float()),
+            cs.string().str.replace_all(text, word.decode(), literal=True),
+        )
     return frame
 
 
@@ -150,7 +168,7 @@ def _arrow(data: bytes) -> pl.DataFrame | None:
     import pyarrow as pa
     import pyarrow.json
 
-    options = pyarrow.json.ReadOptions(block_size=max(len(data) // 2, 4 << 20) + 1)
+    options = pyarrow.json.ReadOptions(block_size=max(len(data) // 2, 8 << 20) + 1)
     try:
         table = pyarrow.json.read_json(io.BytesIO(data), read_options=options)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -88,6 +88,14 @@ def test_late_keys_and_mixed_numbers_survive_the_fast_path() -> None:
     assert got["line"].to_list() == list(range(1, 602))
 
 
+def test_not_a_number_stays_on_the_fast_path() -> None:
+    words = b'{"step": 1, "loss": NaN, "lr": -Infinity}\n{"step": 2, "loss": Infinity, "note": "NaN seen", "lr": 1.0}\n'
+    got = frame(read(b'{"step": 0, "loss": 1.0, "note": "x", "lr": 1.0}\n' * 60 + words, 1 << 20, 1 << 10))
+    assert str(got["loss"].to_list()[-2:]) == "[nan, inf]"
+    assert got["lr"].to_list()[-2:] == [-math.inf, 1.0]
+    assert got["note"].to_list()[-2:] == [None, "NaN seen"]
+
+
 def test_the_last_of_two_equal_keys_wins() -> None:
     got = frame(read(clean() + b'{"step": 300, "loss": 1, "loss": 2}\n'))
     assert got["loss"][-1] == 2.0
