@@ -38,6 +38,10 @@ def analyze(run: RunView) -> list[Finding]:
 
 
 def _message(schedule: Schedule) -> str:
+    if schedule.shape == "warmup":
+        return (
+            f"The learning rate still rises at the last row, to {schedule.peak:.3g} after {schedule.warmup_steps} steps"
+        )
     name = NAMES.get(schedule.shape)
     parts = [f"The learning rate follows {name} schedule" if name else "The learning rate follows no known schedule"]
     if schedule.warmup_end is not None:

@@ -26,13 +26,20 @@ NEEDS: tuple[str, ...] = ("steps.lr", "steps.loss")
 
 
 def analyze(
-    run: RunView, *, most_gain: float = 0.15, late_share: float = 0.3, drift: float = 0.05, untrained: float = 4.0
+    run: RunView,
+    *,
+    most_gain: float = 0.15,
+    late_share: float = 0.3,
+    drift: float = 0.05,
+    untrained: float = 4.0,
+    least_rows: int = 500,
 ) -> list[Finding]:
     """At most one finding, for the whole run.
 
     most_gain: fall of the loss as a share of its start, above which the run learns. late_share: least share of it made in
     the second half of the learning rate spent. drift: most relative change of the parameter norms. untrained: loss [nat]
-    from which a model counts as fresh where neither vocabulary nor token entropy says so.
+    from which a model counts as fresh where neither vocabulary nor token entropy says so. least_rows: rows from which a log
+    that ends in its warm-up is judged.
     """
     schedule = run.schedule
     if schedule is None or schedule.jumps:
@@ -49,8 +56,10 @@ def analyze(
         or (moved is not None and moved > drift)
     ):
         return []
-    severity = Severity.WARNING if _fresh(run, seen, untrained) else Severity.INFO
     share = schedule.warmup_steps / max(1, schedule.last_step - schedule.first_step)
+    # A short log that ends in the warm-up says nothing yet.
+    early = share > 0.8 and len(loss) < least_rows
+    severity = Severity.WARNING if _fresh(run, seen, untrained) and not early else Severity.INFO
     evidence = [
         Measure("loss_gain", seen.gain, "nat", limit=most_gain * seen.start),
         Measure("level_before", seen.start, "nat"),

@@ -19,15 +19,20 @@ NAME = "missing-warmup"
 NEEDS: tuple[str, ...] = ("steps.lr",)
 
 
-def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3) -> list[Finding]:
+def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3, seen_from: float = 0.01) -> list[Finding]:
     """At most one finding.
 
     share: first rate over the peak from which a warm-up counts as missing. lasting: share of the later rows that must be
-    worse than before for a warning, unless the run ends non-finite or never recovers.
+    worse than before for a warning, unless the run ends non-finite or never recovers. seen_from: part of the run before the
+    first row that may hide a warm-up.
     """
     schedule = run.schedule
     lr = run.series("lr").finite
-    if schedule is None or schedule.warmup_end is not None or schedule.first_step > 2 * schedule.interval:
+    if (
+        schedule is None
+        or schedule.warmup_end is not None
+        or schedule.first_step > max(1, seen_from * schedule.last_step)
+    ):
         return []
     if float(lr.value[0]) < share * schedule.peak or any(j.index <= 2 for j in schedule.jumps):
         return []

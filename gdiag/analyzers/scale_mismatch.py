@@ -63,7 +63,8 @@ def _first_loss(run: RunView, tolerance: float) -> Finding | None:
     if not isinstance(vocabulary, int | float) or vocabulary < 100 or len(loss) < 3 or loss.step[0] > 10:
         return None
     ratio = float(np.median(loss.value[:3])) / log(vocabulary)
-    if round(ratio) < 2 or abs(ratio / round(ratio) - 1) > tolerance:
+    # Accumulation steps are powers of two; other integers would meet a wrong model's first loss by chance.
+    if round(ratio) not in (2, 4, 8, 16, 32, 64) or abs(ratio / round(ratio) - 1) > tolerance:
         return None
     return Finding(
         CODE, NAME, Severity.INFO,

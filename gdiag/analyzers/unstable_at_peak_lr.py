@@ -34,11 +34,7 @@ def analyze(run: RunView, *, lasting: float = 0.3, least_share: float = 0.1) -> 
         if harmed or seen.worse_share >= lasting:
             return [_unstable(run, seen, Severity.CRITICAL if harmed else Severity.WARNING, lasting)]
     stalled = run.peak_stall
-    if stalled is not None:
-        return [_stalled(run, stalled)]
-    if seen is not None and seen.lr_share >= least_share:
-        return [_unstable(run, seen, Severity.INFO, lasting)]
-    return []
+    return [_stalled(run, stalled)] if stalled is not None and stalled.violent else []
 
 
 def _unstable(run: RunView, seen: Instability, severity: Severity, lasting: float) -> Finding:
@@ -69,18 +65,16 @@ def _unstable(run: RunView, seen: Instability, severity: Severity, lasting: floa
 
 def _stalled(run: RunView, seen: Stalled) -> Finding:
     step = seen.violent_step if seen.violent_step is not None else seen.step
-    after = f" after a violent step at {seen.violent_step}" if seen.violent else ""
     evidence = [
         Measure("kind", "stalled"),
         Measure("lr_share_of_peak", seen.lr_share),
         Measure("loss_gain", seen.gain_after, "nat", limit=0.05 * seen.gain),
         Measure("total_gain", seen.gain, "nat"),
-        Measure("violent", seen.violent),
     ]
     if seen.grad_ratio is not None:
         evidence.append(Measure("grad_ratio", seen.grad_ratio, limit=WILD))
     return Finding(
-        CODE, NAME, Severity.WARNING if seen.violent else Severity.INFO,
-        f"The loss stops falling at {seen.lr_share:.0%} of the peak learning rate{after} and gains {max(0.0, seen.gain_after):.3f} of {seen.gain:.3f} nat after the warm-up",
+        CODE, NAME, Severity.WARNING,
+        f"The loss stops falling at {seen.lr_share:.0%} of the peak learning rate after a violent step at {step} and gains {max(0.0, seen.gain_after):.3f} of {seen.gain:.3f} nat after the warm-up",
         run.where(step=step, last_step=seen.last_step), tuple(evidence),
     )  # fmt: skip

@@ -49,7 +49,8 @@ def factors(loss: Curve, boundaries: Sequence[int], *, tolerance: float = 0.03) 
         up = ratio > 1
         factor = round(ratio if up else 1 / ratio)
         off = abs((ratio if up else 1 / ratio) / max(factor, 1) - 1)
-        if not 2 <= factor <= MOST_FACTOR or off > tolerance:
+        # Above 16 every ratio is near an integer: only multiples of 8, as world sizes and accumulations are, count.
+        if not 2 <= factor <= MOST_FACTOR or (factor > 16 and factor % 8) or off > tolerance:
             continue
         first, second = after[: len(after) // 2], after[len(after) // 2 :]
         settled = abs(float(np.median(second) / np.median(first)) - 1) < 0.08

@@ -20,6 +20,8 @@ LEAST_PEAK = 1e-30
 """Below this a learning rate is zero."""
 JUMP = 0.05
 """Least relative change between two rows that can be a jump."""
+GAP = 20.0
+"""Usual distances between rows from which a distance is a gap."""
 STEEPER = 5.0
 """How many times steeper than its neighbours a change must be to be a jump."""
 
@@ -97,7 +99,7 @@ def recognise(step: Ints, lr: Floats) -> Schedule | None:
     rows = np.flatnonzero(kept)
     fit = found.fit
     return Schedule(
-        shape=found.shape, decay=fit.shape if fit else None,
+        shape="warmup" if rise == len(y) - 1 else found.shape, decay=fit.shape if fit else None,
         first_step=int(step[0]), last_step=int(step[-1]),
         warmup_end=int(x[rise]) if rise > 0 else None,
         peak=float(y[top]), peak_step=int(x[top]), floor=float(piece.min()),
@@ -156,7 +158,10 @@ def _steep(x: Floats, y: Floats, quantum: float) -> list[int]:
     near = np.fmax(np.nan_to_num(before), np.nan_to_num(after)) * np.diff(x)
     larger = np.maximum(y[1:], y[:-1])
     size = np.abs(change)
-    return [int(i) for i in np.flatnonzero((size > STEEPER * near + 1.5 * quantum) & (size > JUMP * larger))]
+    steep = (size > STEEPER * near + 1.5 * quantum) & (size > JUMP * larger)
+    # Over a gap in the log a falling curve goes its way unseen; only what no curve does in that time counts.
+    gap = np.diff(x) > GAP * np.median(np.diff(x))
+    return [int(i) for i in np.flatnonzero(steep & (~gap | (size > 0.67 * larger)))]
 
 
 def _median3(windows: Floats) -> Floats:

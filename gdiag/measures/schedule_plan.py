@@ -11,7 +11,8 @@ import numpy as np
 from gdiag.measures.shapes import Fit, Floats, fit_decay
 
 Shape = Literal[
-    "constant", "linear", "cosine", "wsd", "step", "inverse-sqrt", "exponential", "polynomial", "restarts", "unknown"
+    "constant", "linear", "cosine", "wsd", "step", "inverse-sqrt", "exponential", "polynomial", "restarts", "warmup",
+    "unknown",
 ]  # fmt: skip
 
 CONSTANT = 0.01

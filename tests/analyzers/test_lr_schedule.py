@@ -25,3 +25,9 @@ def test_lists_the_drops_of_a_step_schedule() -> None:
 
 def test_silent_on_two_rows() -> None:
     assert analyze(view({"lr": [1e-3, 1e-3]})) == []
+
+
+def test_a_log_that_ends_in_the_warmup_is_called_so() -> None:
+    (finding,) = analyze(view({"lr": np.linspace(1e-6, 1e-4, 100)}))
+    assert finding.measure("shape") == "warmup"
+    assert "still rises at the last row" in finding.message

@@ -46,7 +46,7 @@ def test_warning_when_learning_ends_with_a_violent_step_in_the_warmup() -> None:
     loss = 3.2 + 2.4 * np.exp(-np.arange(1000) / 12) + 0.1 * np.random.default_rng(2).standard_normal(1000)
     grad = np.full(1000, 0.3)
     calm = view({"lr": cosine(warmup=100), "loss": loss, "grad_norm": grad.copy()})
-    assert [f.severity for f in analyze(calm)] == [Severity.INFO]
+    assert analyze(calm) == []
     grad[80] = 300.0
     (finding,) = analyze(view({"lr": cosine(warmup=100), "loss": loss, "grad_norm": grad}))
     assert finding.severity is Severity.WARNING
@@ -58,8 +58,7 @@ def test_warning_when_learning_ends_with_a_violent_step_in_the_warmup() -> None:
 def test_quiet_on_healthy_runs(seed: int, noise: float) -> None:
     grad = np.random.default_rng(seed).lognormal(0, 0.3, 1000)
     for lr in (cosine(), cosine(warmup=0), np.full(1000, 1e-3)):
-        found = analyze(view({"lr": lr, "loss": learning(seed=seed, noise=noise), "grad_norm": grad}))
-        assert all(f.severity is Severity.INFO for f in found)
+        assert analyze(view({"lr": lr, "loss": learning(seed=seed, noise=noise), "grad_norm": grad})) == []
 
 
 def test_quiet_on_nan_without_a_run_up_and_on_late_trouble() -> None:
@@ -71,4 +70,4 @@ def test_quiet_on_nan_without_a_run_up_and_on_late_trouble() -> None:
 
 def test_threshold_is_the_lasting_share() -> None:
     run = view({"lr": cosine(warmup=100), "loss": exploding(back=600)})
-    assert [f.severity for f in analyze(run, lasting=0.9)] == [Severity.INFO]
+    assert analyze(run, lasting=0.9) == []
