@@ -25,6 +25,7 @@ from gdiag.measures.layers import Floats, LayerTable
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
+from gdiag.schema import LayerColumn
 
 CODE = "GD210"
 NAME = "attention-logit-growth"
@@ -70,11 +71,12 @@ def _logged(run: RunView, level: float, severe: float, factor: float) -> list[Fi
             growths.append((int(curve.step[grown.row]), None, grown))
     if not growths:
         return []
-    step, layer, first = min(growths, key=lambda g: (g[0], -g[2].last))
+    step, block, first = min(growths, key=lambda g: (g[0], -g[2].last))
+    layer = _projection(run, block)
     lead = _lead(run, step)
     early = first.row < 50 or not run.steady_before(step)
     severity = Severity.INFO if early else Severity.CRITICAL if first.last >= severe else Severity.WARNING
-    place = f" of {layer}" if layer else ""
+    place = f" of {block}" if block else ""
     row = table.row_near(step) if table is not None else None
     return [
         Finding(
@@ -90,6 +92,28 @@ def _logged(run: RunView, level: float, severe: float, factor: float) -> list[Fi
             ),
         )
     ]  # fmt: skip
+
+
+def _projection(run: RunView, block: str | None) -> str | None:
+    """The query-key-value projection of a block whose logits are logged under the block's name: the one that grew most."""
+    grads, params = run.layer_table("grad_norm"), run.layer_table("param_norm")
+    table = params or grads
+    if block is None or table is None:
+        return block
+    inside = [i for i, c in enumerate(table.columns) if c.kind == "attention_qkv" and _same_block(c, block)]
+    if not inside or any(c.layer == block for c in table.columns):
+        return block
+    grown = [_growth_of(table.values(i)) if params is not None else 0.0 for i in inside]
+    return table.columns[inside[int(np.argmax(grown))]].layer
+
+
+def _same_block(column: LayerColumn, block: str) -> bool:
+    return block in (block_path(column), column.layer) or block.startswith(block_path(column) + ".")
+
+
+def _growth_of(values: Floats) -> float:
+    values = values[np.isfinite(values)]
+    return float(np.median(values[-5:]) / np.median(values[:5])) if len(values) >= 10 and values[0] > 0 else 0.0
 
 
 def _saturation(run: RunView, fall: float, z: float) -> list[Finding]:

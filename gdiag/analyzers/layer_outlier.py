@@ -1,7 +1,7 @@
 """Finds the layer that leaves its own history first.
 
 What it checks: layers whose gradient norm leaves its own history, with a threshold raised for the number of layers.
-One layer that moves alone while its peers stay is an alarm; several are put in order of their onset: the earliest names
+One layer that moves alone while its peers stay, or far beyond all that rise with it, is an alarm; several are put in order of their onset: the earliest names
 the layer, unless more than three share it, and then the event is "simultaneous, not attributable".
 
 Why it matters: the largest norm names the embedding or the head nearly always (4 % right of 500 trials), the earliest
@@ -28,13 +28,16 @@ NAME = "layer-outlier"
 NEEDS: tuple[str, ...] = ("layers.grad_norm",)
 
 
-def analyze(run: RunView, *, ratio: float = 4.0, z: float = 8.0, together: float = 5.0, most: int = 8) -> list[Finding]:
+def analyze(
+    run: RunView, *, ratio: float = 4.0, z: float = 8.0, dominant: float = 8.0, together: float = 5.0, most: int = 8
+) -> list[Finding]:
     """Layers alone (warning) and attributions of the largest events (info), at most `most` of each.
 
     Args:
         run: the run.
         ratio: change of a layer alone, beyond its peers' change.
         z: the same in robust standard deviations.
+        dominant: change of the largest beyond its peers' from which it is named although others rose with it.
         together: change of the first layer from which an event of several is told.
         most: findings of either kind.
     """
@@ -43,7 +46,7 @@ def analyze(run: RunView, *, ratio: float = 4.0, z: float = 8.0, together: float
         return []
     start = max(scan.warm, min(100, len(scan.step) // 8))
     events = layer_events(scan, start)
-    alone = [e for e in events if is_alone(e, ratio, z)]
+    alone = [e for e in events if is_alone(e, ratio, z) or _dominates(e, dominant, z)]
     several = [
         e
         for e in events
@@ -55,16 +58,26 @@ def analyze(run: RunView, *, ratio: float = 4.0, z: float = 8.0, together: float
     ]
 
 
+def _dominates(event: Attribution, dominant: float, z: float) -> bool:
+    """Whether the first layer is far above all others, which rose less in the same row."""
+    return (
+        event.change >= dominant * event.together and event.change >= 0.5 * dominant * event.second and event.apart >= z
+    )
+
+
 def _alone(run: RunView, table: LayerTable, event: Attribution, ratio: float, z: float) -> Finding:
     steady = run.steady_before(event.step)
+    beside = f"while the other layers stay at {event.peers:.2f} times theirs"
+    if not event.alone:
+        beside = f"and dominates the {event.moved} of {event.total} layers that rise with it, {event.peers:.2f} times their level"
     return Finding(
         CODE, NAME, Severity.WARNING if steady else Severity.INFO,
-        f"Gradient of {event.layers[0]} jumps to {event.change:.3g} times its own level at step {event.step} while the "
-        f"other layers stay at {event.peers:.2f} times theirs",
+        f"Gradient of {event.layers[0]} jumps to {event.change:.3g} times its own level at step {event.step} {beside}",
         run.where(table.row_near(event.step), step=event.step, last_step=event.last_step, layer=event.layers[0]),
         (
             Measure("ratio", event.change, limit=ratio), Measure("z", event.apart, limit=z),
-            Measure("peers_ratio", event.peers), Measure("alone", True), Measure("steady_before", steady), *layer_evidence(event),
+            Measure("peers_ratio", event.peers), Measure("alone", event.alone), Measure("dominates", True),
+            Measure("steady_before", steady), *layer_evidence(event),
         ),
     )  # fmt: skip
 

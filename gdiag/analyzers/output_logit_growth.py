@@ -40,7 +40,7 @@ def analyze(run: RunView, *, level: float = 50.0, factor: float = 3.0, z: float 
         Finding(
             CODE, NAME, Severity.WARNING,
             f"Output logit grows from {found.start:.3g} past {level:g} at step {step} to {found.last:.3g}",
-            run.where(curve.finite.row(found.row), last_step=int(curve.step[-1])),
+            run.where(curve.finite.row(found.row), last_step=int(curve.step[-1]), layer=_head(run)),
             (
                 Measure("level_before", found.start), Measure("level_after", found.last, limit=level),
                 Measure("ratio", found.factor, limit=factor), Measure("z", found.z, limit=z),
@@ -48,3 +48,8 @@ def analyze(run: RunView, *, level: float = 50.0, factor: float = 3.0, z: float 
             ),
         )
     ]  # fmt: skip
+
+
+def _head(run: RunView) -> str | None:
+    """The output head, where the layers are logged and one is known as such."""
+    return next((c.layer for c in run.layer_columns if c.kind == "lm_head"), None)

@@ -1,7 +1,8 @@
 """Finds parameter norms that keep growing.
 
-What it checks: parameter norms that still grow at the end of the run: by `factor` over the last fifth, steadily
-(Mann-Kendall), and `family` times faster than the median layer of their kind; norm layers and embeddings are not judged.
+What it checks: parameter norms that still grow at the end of the run: one layer by `factor` over the last fifth, steadily
+(Mann-Kendall) and `family` times faster than the median layer of its kind (norm layers and embeddings are not judged), or
+the whole network by `together` (healthy runs: below 1.1).
 
 Why it matters: with weight decay a norm settles where decay balances the updates; one that keeps growing makes the
 relative step ever smaller, and a growing head or query-key projection is how output and attention logits grow.
@@ -14,7 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.measures.layers import LayerTable
+from gdiag.measures.growth import growth_onset
+from gdiag.measures.layers import Floats, LayerTable
 from gdiag.measures.parameters import trend
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -24,23 +26,28 @@ NAME = "parameter-growth"
 NEEDS: tuple[str, ...] = ("layers.param_norm|steps.param_norm",)
 
 
-def analyze(run: RunView, *, factor: float = 2.0, family: float = 3.0, z: float = 4.0, most: int = 5) -> list[Finding]:
+def analyze(
+    run: RunView, *, factor: float = 1.5, together: float = 1.2, family: float = 3.0, z: float = 4.0, most: int = 5
+) -> list[Finding]:
     """The fastest growing layers, or the whole network where only its norm is logged.
 
     Args:
         run: the run.
-        factor: growth over the last fifth of the run.
+        factor: growth of one layer over the last fifth of the run.
+        together: the same of the median layer, or of the norm of all parameters.
         family: growth rate over that of the median layer of the same kind.
         z: Mann-Kendall score.
         most: findings.
     """
     table = run.layer_table("param_norm")
     if table is None:
-        return _whole(run, factor, z)
+        return _whole(run, together, z)
     rows = len(table.step)
     if rows < 100:
         return []
     rate = _rates(table)
+    if float(np.median(rate)) >= np.log(together):
+        return _network(run, table, rate, together, z)
     found: list[tuple[float, int, float, float]] = []
     for i in np.flatnonzero(rate > np.log(factor)).tolist():
         column = table.columns[i]
@@ -54,7 +61,7 @@ def analyze(run: RunView, *, factor: float = 2.0, family: float = 3.0, z: float 
     return [_one(run, table, i, r, score, usual, factor) for r, i, score, usual in sorted(found, reverse=True)[:most]]
 
 
-def _rates(table: LayerTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _rates(table: LayerTable) -> Floats:
     """log growth of each layer's norm over the last fifth; shape (layers,)."""
     rows = len(table.step)
     edge = max(5, rows // 50)
@@ -62,6 +69,30 @@ def _rates(table: LayerTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.log(end.to_numpy().astype(float)[0]) - np.log(begin.to_numpy().astype(float)[0])
     return np.where(np.isfinite(rate), rate, -np.inf)
+
+
+def _network(run: RunView, table: LayerTable, rate: Floats, together: float, z: float) -> list[Finding]:
+    """All layers grow: the norms of all of them, as the mean of their logarithms."""
+    pick = np.unique(np.linspace(0, len(rate) - 1, min(len(rate), 64)).astype(int))
+    logs = np.stack([np.log(np.maximum(table.values(int(i)), 1e-300)) for i in pick]).mean(axis=0)
+    row = growth_onset(logs)
+    moved = trend(logs[-len(logs) // 5 :])
+    if moved is None or moved.z <= z:
+        return []
+    step, growth = int(table.step[row]), float(np.exp(np.median(rate)))
+    return [
+        Finding(
+            CODE, NAME, Severity.WARNING if run.steady_before(step) else Severity.INFO,
+            f"Parameter norms of {int(np.count_nonzero(rate > 0.5 * np.log(together)))} of {len(rate)} layers grow from step "
+            f"{step} on, {growth:.2f}-fold over the last fifth of the run",
+            run.where(table.row_near(step), step=step, last_step=int(table.step[-1])),
+            (
+                Measure("ratio", growth, limit=together), Measure("z", moved.z),
+                Measure("layers_moved", int(np.count_nonzero(rate > 0.5 * np.log(together)))),
+                Measure("layers_total", len(rate)),
+            ),
+        )
+    ]  # fmt: skip
 
 
 def _one(run: RunView, table: LayerTable, i: int, rate: float, z: float, usual: float, factor: float) -> Finding:
@@ -87,11 +118,12 @@ def _whole(run: RunView, factor: float, z: float) -> list[Finding]:
     moved = trend(np.log(curve.value[tail]))
     if moved is None or moved.z <= z or moved.total < np.log(factor):
         return []
+    row = growth_onset(np.log(curve.value))
     return [
         Finding(
-            CODE, NAME, Severity.WARNING,
-            f"Parameter norm grows {np.exp(moved.total):.2f}-fold over the last fifth of the run",
-            run.where(curve.finite.row(len(curve) - len(curve) // 5), last_step=int(curve.step[-1])),
+            CODE, NAME, Severity.WARNING if run.steady_before(int(curve.step[row])) else Severity.INFO,
+            f"Parameter norm grows from step {int(curve.step[row])} on, {np.exp(moved.total):.2f}-fold over the last fifth of the run",
+            run.where(curve.finite.row(row), last_step=int(curve.step[-1])),
             (Measure("ratio", float(np.exp(moved.total)), limit=factor), Measure("z", moved.z)),
         )
     ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Finds parameters that move further than an optimizer can move them.
 
 What it checks: a parameter norm that moves `factor` times further in one logged row than in any of the rows before,
-with the learning rate divided out, while the other layers move as usual.
+with the learning rate divided out, and moves as usual again after it, while the other layers move as usual.
 
 Why it matters: an optimizer moves a tensor by about the learning rate in every element and never far beyond its own
 earlier steps; clipping and Adam bound even a broken gradient. A single layer that moves hundreds of times further was
@@ -43,7 +43,7 @@ def analyze(
     if table is None:
         return []
     by_row: dict[int, list[Jump]] = {}
-    for jump in jumps(table, run.series("lr"), factor / 2, share):
+    for jump in [j for j in jumps(table, run.series("lr"), factor / 2, share) if j.single]:
         by_row.setdefault(jump.row, []).append(jump)
     found: list[Finding] = []
     last = -100

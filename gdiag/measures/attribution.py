@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gdiag.measures.layers import Floats, LayerScan, LayerTable, against_history
+from gdiag.measures.layers import Floats, LayerScan, LayerTable, Singles, against_history
 
 MERGE_ROWS = 10
 """Rows between two risen rows that still belong to one event, as in the scan of the loss."""
@@ -38,6 +38,8 @@ class Attribution:
     """Median ratio of all layers at that row."""
     together: float
     """Largest median ratio of all layers in the event."""
+    second: float
+    """Largest ratio of any other layer in the event."""
     kind: str
     """Kind of the first layer: embedding, attention_qkv, …"""
     last_step: int
@@ -86,11 +88,18 @@ def attribute(found: LayerScan, step: int, last_step: int, before: int = 0) -> A
         change=float(np.exp(min(700.0, float(peak[first])))),
         z=float(z[:, moved[first]].max()),
         peers=float(np.exp(np.clip(found.peers[row], -700, 700))),
+        second=_next_largest(found.change[low:high], int(moved[first])),
         together=float(np.exp(np.clip(np.nanmax(found.peers[low:high]), -700, 700))),
         kind=found.columns[moved[first]].kind,
         last_step=int(found.step[low + np.flatnonzero(above.any(axis=1))[-1]]),
         apart=float((found.change[row, moved[first]] - found.peers[row]) / found.scale[row, moved[first]]),
     )  # fmt: skip
+
+
+def _next_largest(change: Singles, but: int) -> float:
+    others = np.delete(change, but, axis=1)
+    others = others[np.isfinite(others)]
+    return float(np.exp(np.clip(others.max(), -700, 700))) if len(others) else 0.0
 
 
 def layer_events(found: LayerScan, start: int, most: int = 500) -> list[Attribution]:

@@ -167,7 +167,10 @@ def _ramp_start(value: Floats, first: int, at: int, level: float) -> int:
     over = np.flatnonzero(middle[low:] >= 8 * level)
     if not len(over) or over[0] <= 3:
         return first
-    return min(first, max(0, begin + low + 2 - round(0.5 * int(over[0]))))
+    start = max(0, low - round(0.5 * int(over[0])))
+    while start < low and middle[start] < 1.25 * level:  # a step that goes on rising is no ramp: nothing rose before it
+        start += 1
+    return min(first, begin + start + 2)
 
 
 def lasting_rise(value: Floats, factor: float = 10.0, rows: int = 9) -> tuple[int, float] | None:

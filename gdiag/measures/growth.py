@@ -45,3 +45,14 @@ def sustained_growth(value: Floats, level: float, factor: float, rows: int = 5) 
     lowest = int(np.argmin(tenths[:-1])) * len(series) // 10
     found = trend(np.log(series[lowest:]))
     return Growth(int(good[min(row, len(good) - 1)]), low, last, last / low, found.z if found else 0.0)
+
+
+def growth_onset(logs: Floats, blocks: int = 40) -> int:
+    """Row since which a logarithm grows at a third or more of its final rate, to the end."""
+    good = np.flatnonzero(np.isfinite(logs))
+    parts = np.array_split(good, min(blocks, max(2, len(good) // 3)))
+    level = np.array([np.median(logs[p]) for p in parts])
+    rate = np.diff(level)
+    final = float(np.median(rate[-max(2, len(rate) // 5) :]))
+    slow = np.flatnonzero(rate < final / 3)
+    return int(parts[int(slow[-1]) + 1][0]) if len(slow) else int(good[0])

@@ -28,6 +28,8 @@ class Jump:
     after: float
     excess: float
     """Move / largest move of the rows before, both divided by the learning rate where it is logged."""
+    single: bool
+    """The three moves after it are small again; otherwise the norm moves faster from here on."""
 
     @property
     def share(self) -> float:
@@ -74,11 +76,10 @@ def jumps(table: LayerTable, lr: Curve | None = None, factor: float = 10.0, leas
                 here = (pace[start:stop] > factor * most) & (move[start:stop] > least * np.abs(filled[start - 1]))
             for i, j in np.argwhere(here).tolist():
                 row = start + i
-                found.append(
-                    Jump(
-                        first + j, row, float(filled[row - 1, j]), float(values[row, j]), float(pace[row, j] / most[j])
-                    )
-                )
+                after = pace[row + 1 : row + 4, j]
+                single = len(after) == 0 or float(np.nanmedian(after)) < 0.2 * float(pace[row, j])
+                excess = float(pace[row, j] / most[j])
+                found.append(Jump(first + j, row, float(filled[row - 1, j]), float(values[row, j]), excess, single))
     return found
 
 

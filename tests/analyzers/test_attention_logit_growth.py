@@ -24,14 +24,14 @@ def logits(rows: int = 800, onset: int = 400, last: float = 400.0, grown: tuple[
 @pytest.mark.parametrize(("last", "severity"), [(400.0, Severity.WARNING), (5000.0, Severity.CRITICAL)])
 def test_the_layer_whose_logits_grow_is_named(last: float, severity: Severity) -> None:
     (finding,) = analyze(layered(norms(800), logits=logits(last=last)))
-    assert (finding.where.layer, finding.severity) == ("blocks.1", severity)
+    assert (finding.where.layer, finding.severity) == ("blocks.1.qkv", severity)
     assert 430 <= (finding.where.step or 0) <= 600
     assert (finding.number("layers_moved"), finding.number("layers_total")) == (1, 3)
 
 
 def test_of_several_the_first_is_named() -> None:
     (finding,) = analyze(layered(norms(800), logits=logits(grown=(2, 0))))
-    assert (finding.where.layer, finding.number("layers_moved")) == ("blocks.2", 2)
+    assert (finding.where.layer, finding.number("layers_moved")) == ("blocks.2.qkv", 2)
 
 
 def test_growth_after_turmoil_is_information() -> None:

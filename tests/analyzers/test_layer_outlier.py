@@ -32,13 +32,22 @@ def test_all_together_is_not_attributable() -> None:
 
 def test_the_first_of_several_is_named() -> None:
     made = norms(600)
-    made["blocks.2.qkv"][400:410] *= 30
-    for values in made.values():
-        values[402:410] *= 20
+    for name, values in made.items():
+        values[400 if name == "blocks.2.qkv" else 402 : 410] *= 20
     (finding,) = analyze(layered(made))
     assert (finding.where.layer, finding.severity) == ("blocks.2.qkv", Severity.INFO)
     assert finding.number("lead") == 2
     assert finding.measure("layer_kind") == "attention_qkv"
+
+
+def test_a_layer_far_above_those_that_rise_with_it_is_named() -> None:
+    made = norms(600)
+    for values in made.values():
+        values[400] *= 3
+    made["wte"][400] *= 40
+    (finding,) = analyze(layered(made))
+    assert (finding.where.layer, finding.severity) == ("wte", Severity.WARNING)
+    assert finding.measure("dominates") is True
 
 
 def test_few_rows_of_the_embedding_name_it() -> None:

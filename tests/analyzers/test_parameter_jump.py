@@ -54,3 +54,9 @@ def test_quiet_when_the_rate_jumps_and_threshold() -> None:
     params = walk()
     params["blocks.1.out"][300:] += 3
     assert analyze(layered(params=params), factor=1e5) == []
+
+
+def test_a_norm_that_moves_faster_from_then_on_is_no_jump() -> None:
+    params = walk()
+    params["blocks.1.qkv"][300:] += 0.3 * np.arange(1, 201)
+    assert analyze(layered(params=params)) == []
