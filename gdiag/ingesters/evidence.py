@@ -21,7 +21,7 @@ from gdiag.schema import TABLES
 _Kind = Literal["checkpoint", "restart", "exit", "oom", "nccl_timeout", "nccl_warning", "gpu_lost", "megatron_rerun"]
 _STEP_NAME: Final = r"(?:checkpoint-|iter_0*|global_?step_?0*|step[-_=]?0*|step |iteration[ :=]+|iter )"
 _NEEDLES: Final = (
-    "checkpoint", "ckpt", "saving model", "saved model", "saving state", "resum", "restor", "cancelled at", "signal", "sigterm",
+    "checkpoint", "ckpt", "saving ", "saved model", "resum", "restor", "cancelled at", "signal", "sigterm",
     "sigkill", "exit", "killed", "traceback (most recent", "out of memory", "outofmemory", "oom-kill", "oom_kill",
     "watchdog caught", "nccl warn", "fallen off the bus", "unexpected result", "possible transient error",
     "possible persistent error", "segmentation fault", "core dumped", "bus error", "training complete", "training finished",
@@ -75,6 +75,7 @@ _RULES: Final = (
         r"\b(?:saved|saving|wrote|writing|save|stored?)\b.{0,60}?\b(?:checkpoint|ckpt|model|state)s?\b(?!\w)"
         r"(?:.{0,400}?" + _STEP_NAME + r"\s*(?P<step>\d+)|\s+(?P<step2>\d+)\.\.\.)?",
     ),
+    _rule("checkpoint", r"\b(?:saving|saved|wrote|writing)\b.{0,300}?(?:checkpoint-|iter_0*|global_?step_?0*)(?P<step>\d+)"),
     _rule("checkpoint", r"\bfinished saving\b.{0,40}\bcheckpoint"),
 )  # fmt: skip
 _ERROR_LINE: Final = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)\b(?::|$)")

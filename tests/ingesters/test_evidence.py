@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from gdiag.ingesters import evidence, job_log, load, recognise, text
+from gdiag.ingesters.reading import Options
+from tests.ingesters.console_samples import FORMATS, given, losses, read
+
+NO_STEPS = pl.DataFrame(schema={"line": pl.Int64, "step": pl.Int64})
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "step", "value"),
+    [
+        ("  successfully saved checkpoint from iteration     500 to /data/ckpt [ t 1/8 ]", "checkpoint", 500, None),
+        ("saving checkpoint at iteration     500 to /data/ckpt in torch_dist format", "checkpoint", 500, None),
+        ("Saving model checkpoint to out/checkpoint-1500", "checkpoint", 1500, None),
+        ("[2024-01-01 10:00:00,123] [INFO] [torch_checkpoint_engine.py:21:save] [Torch] Saving out/global_step200/mp_rank_00_model_states.pt...", "checkpoint", 200, None),
+        ("2025-01-01 10:00:00 olmo_core INFO Saving checkpoint for step 1000 to '/weka/step1000'...", "checkpoint", 1000, None),
+        ("saving model 10000...", "checkpoint", 10000, None),
+        (" > successfully loaded checkpoint from /data/ckpt at iteration 4000", "restart", 4000, None),
+        ("Resuming training from checkpoint out/checkpoint-700", "restart", 700, None),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB", "oom", None, None),
+        ("slurmstepd: error: *** JOB 18 ON nid1 CANCELLED AT 2026-04-07T08:18:54 DUE TO TIME LIMIT ***", "exit", None, None),
+        ("srun: error: node7: task 3: Exited with exit code 137", "exit", None, 137),
+        ("  exitcode  : -9 (pid: 4711)", "exit", None, -9),
+        ("W0407 08:18:54.022 7 api.py:723] Received 15 death signal, shutting down workers", "exit", None, 15),
+        ("[rank3]:[E ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78)", "nccl_timeout", None, None),
+        ("WARNING:megatron.core.rerun_state_machine:Unexpected result tensor(nan) on rank 3 at iteration #120 invocation #1 (message='x')!", "megatron_rerun", 120, None),
+        ("Possible persistent error!", "megatron_rerun", None, None),
+    ],
+)  # fmt: skip
+def test_wordings(line: str, kind: str, step: int | None, value: float | None) -> None:
+    found = evidence.scan(text.lines(line.encode() + b"\n"), NO_STEPS).events
+    assert found is not None
+    assert found.select("kind", "step", "value").rows() == [(kind, step, value)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no checkpoint found in /data, starting from scratch",
+        "save_interval ................................... 500",
+        "checkpoint every 100 steps",
+        "the model was not saved",
+        "Signal to noise ratio 3.2",
+        "exit_signal_handler ............................. False",
+        "loading extension module fused_adam...",
+    ],
+)
+def test_what_only_sounds_like_it(line: str) -> None:
+    assert evidence.scan(text.lines(line.encode() + b"\n"), NO_STEPS).events is None
+
+
+def console(*tail: str, between: tuple[str, ...] = ()) -> str:
+    _, line = FORMATS["build-nanogpt"]
+    lines = [line(i, v) for i, v in enumerate(losses(30), 1)]
+    return "\n".join([*lines[:15], *between, *lines[15:], *tail]) + "\n"
+
+
+def test_only_what_stands_behind_the_last_step_ends_the_run() -> None:
+    module = FORMATS["build-nanogpt"][0]
+    crash = (
+        "Traceback (most recent call last):",
+        '  File "a.py", line 1, in <module>',
+        "    f()",
+        "ValueError: bad shard",
+    )
+    assert read(module, console(between=crash)).exit == "unknown"
+    assert read(module, console(*crash)).exit == "abnormal"
+    assert read(module, console("Training completed")).exit == "clean"
+    assert read(module, console("Training completed", between=crash)).exit == "clean"
+
+
+def test_a_traceback_is_one_event_with_its_error_and_no_secret() -> None:
+    tail = (
+        "Traceback (most recent call last):",
+        '  File "a.py", line 1, in <module>',
+        "    login(token)",
+        "requests.HTTPError: 401 for https://user:secretpass@host/x?api_key=abcdef123456 with hf_AbCdEfGhIjKlMnOpQr",
+        "",
+    )
+    events = read(FORMATS["build-nanogpt"][0], console(*tail)).events
+    assert events is not None
+    assert events["kind"].to_list() == ["exit"]
+    assert events["step"].to_list() == [30]
+    said = events["text"][0]
+    assert said.startswith("requests.HTTPError: 401")
+    assert not any(secret in said for secret in ("secretpass", "abcdef123456", "hf_AbCd"))
+
+
+def test_every_rank_says_the_same_once() -> None:
+    tail = tuple(f"[rank{r}]: torch.OutOfMemoryError: CUDA out of memory. GPU {r} has 79.1 GiB" for r in range(8))
+    events = read(FORMATS["build-nanogpt"][0], console(*tail)).events
+    assert events is not None
+    assert len(events) == 1
+
+
+def test_job_log_alone() -> None:
+    log = "slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-04-07T08:18:54 DUE TO TIME LIMIT ***\n"
+    assert recognise(given(log)) is job_log
+    reading = job_log.read(given(log), Options(tz="+02:00"))
+    assert reading.exit == "abnormal"
+    assert reading.events is not None
+    assert reading.events["time"][0] == 1775542734.0
+
+
+def test_job_log_beside_a_console_ends_its_run(tmp_path: object) -> None:
+    from pathlib import Path
+
+    folder = Path(str(tmp_path))
+    (folder / "log.txt").write_text(console())
+    (folder / "job.err").write_text(
+        "slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-04-07T08:18:54 DUE TO TIME LIMIT ***\n"
+    )
+    records = load([folder])
+    assert [run.exit for run in records.runs] == ["abnormal"]
