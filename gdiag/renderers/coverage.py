@@ -47,12 +47,21 @@ def nothing_found(report: Report) -> Text:
     """What silence means here, and what it does not mean."""
     if not report.checked:
         return Text("Nothing was judged: what the checks need was not logged. This is not a clean bill of health.")
-    text = f"Nothing found by {count(len(report.checked), 'check')}."
+    text = f"Nothing found by {count(len(report.checked), 'check')}.{_resolution(report)}"
     if report.skipped:
         text += (
             f" {count(len(report.skipped), 'other')} could not run (below): what they look for is unknown, not absent."
         )
     return Text(text)
+
+
+def _resolution(report: Report) -> str:
+    """What is too short to leave a trace, where not every step was logged."""
+    spans = [(s.last_step - s.first_step) / (s.rows - 1) for run in report.runs for s in run.segments if s.rows > 1]
+    widest = max(spans, default=1.0)
+    if widest < 1.5:
+        return ""
+    return f" One row stands for {widest:.0f} steps: what is shorter may leave no trace."
 
 
 def sections(report: Report, *, verbose: bool) -> list[RenderableType]:

@@ -17,20 +17,23 @@ from gdiag.schema import TABLES, Records
 
 _REJECTS: Final = 20
 MEANING: Final = {
-    "steps.loss": "training loss", "steps.eval_loss": "validation loss", "steps.grad_norm": "gradient norm before clipping",
-    "steps.lr": "learning rate", "steps.step_time": "seconds per step", "steps.rank": "rank of each row",
-    "steps.sample_start": "first sample id of the step", "steps.loss_scale": "fp16 loss scale",
-    "steps.param_checksum": "checksum of the parameters per rank", "steps.token_entropy": "token entropy of the batch",
-    "layers.grad_norm": "gradient norm of every layer: grad_norm/<layer>",
-    "layers.param_norm": "parameter norm of every layer: param_norm/<layer>",
-    "layers.update_norm": "update norm of every layer: update_norm/<layer>",
-    "layers.attention_logit": "largest attention logit of every block: attn_max_logit/<layer>",
-    "gpus.clock_sm": "nvidia-smi: clocks.sm", "gpus.temperature": "nvidia-smi: temperature.gpu",
-    "gpus.power": "nvidia-smi: power.draw", "gpus.reasons": "nvidia-smi: clocks_event_reasons.active",
-    "collectives.busbw": "output of nccl-tests", "events": "console log with restarts, Xids or checkpoints",
-    "ports": "perfquery or ibdiagnet counters",
+    "loss": "training loss", "eval_loss": "validation loss", "grad_norm": "gradient norm before clipping",
+    "lr": "learning rate", "step_time": "seconds per step", "rank": "rank of each row", "epoch": "epoch",
+    "sample_start": "first sample id of the step", "loss_scale": "fp16 loss scale", "update_norm": "norm of the update",
+    "param_norm": "norm of the parameters", "param_checksum": "checksum of the parameters per rank",
+    "token_entropy": "token entropy of the batch", "output_logit": "mean log Z or largest logit",
+    "step log": "JSONL, CSV or console log with one row per step",
+    "per-layer columns": "grad_norm/<layer>, param_norm/<layer>, …", "per-layer grad_norm": "grad_norm/<layer>",
+    "per-layer param_norm": "param_norm/<layer>", "per-layer update_norm": "update_norm/<layer>",
+    "per-layer attention_logit": "attn_max_logit/<layer>", "GPU telemetry": "CSV of nvidia-smi --query-gpu",
+    "console events": "console or kernel log with restarts, Xids, exits", "nccl-tests output": "text or JSON of nccl-tests",
+    "port counters": "perfquery or ibdiagnet output", "baseline to compare with": "gdiag nccl --baseline FILE",
 }  # fmt: skip
-"""What the more frequent columns are, in words and in the name to log them by."""
+"""What is lacking, as needs.absent names it → what it is, or the name to log it by."""
+FAMILIES: Final = {
+    "GD0": "the log", "GD1": "loss", "GD2": "gradients and layers", "GD3": "learning rate", "GD4": "replicas, memory errors",
+    "GD5": "step time", "GD6": "GPUs", "GD7": "network",
+}  # fmt: skip
 
 
 def examine(records: Records, analyzers: Sequence[Analyzer] = ANALYZERS) -> Report:
@@ -44,16 +47,14 @@ def examine(records: Records, analyzers: Sequence[Analyzer] = ANALYZERS) -> Repo
             able.append(analyzer)
         else:
             fewest: list[str] = min(lacking, key=len, default=list(analyzer.NEEDS))
-            unable.setdefault(" and ".join(fewest), []).append(analyzer)
+            unable.setdefault(absent(views, fewest), []).append(analyzer)
     tables = [*_columns(records), _checks(able), _unlocking(unable), _rejects(records)]
     return Report(
         runs=tuple(replace(view.run, segments=view.trajectory.segments) for view in views),
         sources=records.sources,
         tables=tuple(table for table in tables if table.rows or table.columns[0].name == "column"),
         checked=tuple(analyzer.CODE for analyzer in able),
-        skipped=tuple(
-            Skip(a.CODE, absent(views, needs.split(" and "))) for needs, several in unable.items() for a in several
-        ),
+        skipped=tuple(Skip(a.CODE, reason) for reason, several in unable.items() for a in several),
     )
 
 
@@ -87,21 +88,24 @@ def _held(records: Records) -> dict[str, pl.DataFrame]:
 
 
 def _checks(able: list[Analyzer]) -> Table:
-    return Table("Checks that can run", (Column("code"), Column("check")), tuple((a.CODE, a.NAME) for a in able))
+    rows = []
+    for family, name in FAMILIES.items():
+        own = [a for a in able if a.CODE.startswith(family)]
+        if own:
+            rows.append((name, ", ".join(f"{a.CODE} {a.NAME}" for a in own)))
+    return Table(f"Checks that can run ({len(able)})", (Column("about"), Column("checks")), tuple(rows))
 
 
 def _unlocking(unable: dict[str, list[Analyzer]]) -> Table:
+    """What to log for the others, what unlocks most first."""
     rows = []
-    for needs, several in unable.items():
-        words = "; ".join(MEANING[n] for n in needs.replace("|", " and ").split(" and ") if n in MEANING)
-        rows.append((_spoken(needs), words or None, " ".join(f"{a.CODE} {a.NAME}" for a in several)))
-    return Table(
-        "What would unlock the other checks", (Column("not logged"), Column("which is"), Column("checks")), tuple(rows)
-    )
-
-
-def _spoken(needs: str) -> str:
-    return needs.replace("|", " or ").replace("steps.", "")
+    for reason, several in sorted(unable.items(), key=lambda item: -len(item[1])):
+        lacking = reason.removeprefix("no ").split(", no ")
+        known = dict.fromkeys(MEANING.get(part, "") for need in lacking for part in need.split(" or "))
+        checks = ", ".join(f"{a.CODE} {a.NAME}" for a in several)
+        rows.append((" and ".join(lacking), "; ".join(filter(None, known)) or None, checks))
+    title = f"What would unlock the other {sum(len(several) for several in unable.values())}"
+    return Table(title, (Column("not logged"), Column("which is"), Column("checks")), tuple(rows))
 
 
 def _rejects(records: Records) -> Table:

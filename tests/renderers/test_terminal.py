@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from gdiag.model import Cause, Incident, Report, Severity, Skip
+from gdiag.model import Cause, Incident, Report, Run, Segment, Severity, Skip
 from gdiag.renderers.coverage import codes
 from gdiag.renderers.terminal import Screen, render
 from tests.renderers.reports import SPIKE
@@ -67,6 +67,11 @@ def test_silence_says_what_it_rests_on() -> None:
     assert "Nothing found by 1 check. 1 other could not run" in text
     assert "unknown, not absent" in text
     assert "not a clean bill of health" in " ".join(render(Report()).split())
+
+
+def test_silence_on_a_sparse_log_says_what_it_cannot_see() -> None:
+    sparse = Report(runs=(Run("run", segments=(Segment(0, 990, 100),)),), checked=("GD101",))
+    assert "One row stands for 10 steps" in " ".join(render(sparse).split())
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

@@ -22,9 +22,11 @@ def test_checks_are_told_apart_by_what_they_need() -> None:
     assert [skip.code for skip in report.skipped] == ["GD201", "GD206", "GD505"]
     unlocking = next(t for t in report.tables if t.title.startswith("What would unlock"))
     assert unlocking.rows == (
-        ("grad_norm", "gradient norm before clipping", "GD201 gd201 GD206 gd206"),
+        ("grad_norm", "gradient norm before clipping", "GD201 gd201, GD206 gd206"),
         ("rank and step_time", "rank of each row; seconds per step", "GD505 gd505"),
     )
+    able = next(t for t in report.tables if t.title == "Checks that can run (2)")
+    assert able.rows == (("loss", "GD101 gd101, GD104 gd104"),)
 
 
 def test_the_columns_of_each_file_are_counted() -> None:
