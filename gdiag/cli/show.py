@@ -13,7 +13,7 @@ from gdiag.cli.output import write, written
 def show(
     paths: options.Paths,
     step: Annotated[int, typer.Option("--step", metavar="N", help="The step, in the log's own numbers.")],
-    rows: Annotated[int, typer.Option("--around", min=0, max=50, metavar="ROWS", help="Rows before and after.")] = 3,
+    rows: Annotated[int, typer.Option("--around", min=0, max=50, metavar="ROWS", help="Rows before and after.")] = 2,
     form: options.Form = "text",
     output: options.Output = None,
     config: options.Settings = None,

@@ -11,6 +11,7 @@ from rich.text import Text
 from gdiag.model import Report, Run, Severity, Source, Table
 from gdiag.renderers.words import count, number, shown, span, unit
 
+_NARROW = 24
 _FEW = 6
 """Files, columns and notes listed without -v."""
 
@@ -98,12 +99,19 @@ def grid_of(table: Table) -> Grid:
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
     for index, column in enumerate(table.columns):
         numeric = all(not isinstance(row[index], str) for row in table.rows)
+        # A short first column names the row: it is the last to be broken.
         grid.add_column(
-            f"{shown(column.name)}{unit(column.unit)}", justify="right" if numeric else "left", overflow="fold"
-        )
+            f"{shown(column.name)}{unit(column.unit)}", justify="right" if numeric else "left", overflow="fold",
+            no_wrap=index == 0 and _short(table),
+        )  # fmt: skip
     for row in table.rows:
         grid.add_row(*(Text(number(cell)) for cell in row))
     return grid
+
+
+def _short(table: Table) -> bool:
+    """Whether the first column is narrow enough to be kept in one piece."""
+    return all(len(number(row[0])) <= _NARROW for row in table.rows)
 
 
 def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:

@@ -16,7 +16,6 @@ from gdiag.tables.parting import first_difference, first_lasting_difference
 
 TAIL = 0.05
 """Share of the common steps, at their end, that the final level is the median of."""
-_SPIKES = frozenset({"single_spike", "repeated_spikes", "hard_batches"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,34 +110,38 @@ def _faults(a: Side, b: Side) -> Table:
     left, right = (
         [i for i in s.report.incidents if i.severity >= Severity.WARNING and i.run == s.view.run.id] for s in (a, b)
     )
+    pairs: list[tuple[Incident | None, Incident | None]] = []
     for incident in left:
-        twin = next((i for i in right if i.pattern == incident.pattern and i.layer == incident.layer), None)
+        alike = [i for i in right if i.pattern == incident.pattern and i.layer == incident.layer]
+        twin = min(alike, key=lambda i: abs((i.onset_step or 0) - (incident.onset_step or 0)), default=None)
         if twin is not None:
             right.remove(twin)
-        rows.append(
-            (
-                incident.pattern,
-                incident.onset_step,
-                None if twin is None else twin.onset_step,
-                _verdict(incident, twin, "A"),
-            )
-        )
-    rows += [(i.pattern, None, i.onset_step, _verdict(i, None, "B")) for i in right]
-    return Table("Faults", (Column("pattern"), Column("A at step"), Column("B at step"), Column("")), tuple(rows))
+        pairs.append((incident, twin))
+    for one, two in (*pairs, *((None, i) for i in right)):
+        named = one or two
+        if named is not None:
+            onsets = (None if i is None else i.onset_step for i in (one, two))
+            rows.append((named.pattern, *onsets, _verdict(one, two), _cause(one), _cause(two)))
+    names = ("pattern", "A at step", "B at step", "", "cause in A", "cause in B")
+    return Table("Faults", tuple(Column(name) for name in names), tuple(rows))
 
 
-def _verdict(one: Incident, twin: Incident | None, label: str) -> str:
-    if twin is None:
-        return f"only in {label}"
-    same_data = (
-        one.data is not None
-        and twin.data is not None
-        and one.data.first_sample < twin.data.last_sample
-        and twin.data.first_sample < one.data.last_sample
+def _cause(incident: Incident | None) -> str | None:
+    return (
+        f"{incident.causes[0].cause} ({incident.causes[0].band})" if incident is not None and incident.causes else None
     )
-    if same_data:
+
+
+def _verdict(one: Incident | None, two: Incident | None) -> str:
+    if one is None or two is None:
+        return "only in A" if two is None else "only in B"
+    if (
+        one.data is not None
+        and two.data is not None
+        and max(one.data.first_sample, two.data.first_sample) < min(one.data.last_sample, two.data.last_sample)
+    ):
         return "in both, at the same samples"
-    return "in both, at the same step" if one.onset_step == twin.onset_step else "in both"
+    return "in both, at the same step" if one.onset_step == two.onset_step else "in both"
 
 
 def _levels(a: Side, b: Side) -> Table:
@@ -151,8 +154,9 @@ def _levels(a: Side, b: Side) -> Table:
     for name, curve in (("lowest loss [nat]", "loss"), ("lowest validation loss [nat]", "eval_loss")):
         low = [float(s.curve(curve).value.min()) if len(s.curve(curve)) else None for s in (a, b)]
         rows.append((name, *low, *_difference(*low)))
-    spikes = [sum(_spike_count(i) for i in s.report.incidents if i.run == s.view.run.id) for s in (a, b)]
-    rows.append(("spikes", *spikes, *_difference(*spikes)))
+    for name, counted in (("spikes", _spikes), ("hard batches", _hard_batches)):
+        counts = [counted(s) for s in (a, b)]
+        rows.append((name, *counts, *_difference(*counts)))
     for name in ("grad_norm", "step_time", "tokens_per_s", "batch_size", "seq_len"):
         values = a.median(name), b.median(name)
         unit = f" [{STEP_METRICS[name]}]" if STEP_METRICS[name] else ""
@@ -163,8 +167,21 @@ def _levels(a: Side, b: Side) -> Table:
     return Table("Levels", columns, tuple(row for row in rows if row[1] is not None or row[2] is not None))
 
 
-def _spike_count(incident: Incident) -> int:
-    return max(1, len(incident.findings)) if incident.pattern in _SPIKES else 0
+def _spikes(side: Side) -> int:
+    """Spike episodes: each single one, and those that a finding of repeated spikes counts."""
+    own = [f for f in side.report.findings if f.where.run == side.view.run.id]
+    several = [f for f in own if f.code == "GD103"]
+    spans = [(f.where.step or 0, f.where.last_step or f.where.step or 0) for f in several]
+    single = [
+        f for f in own
+        if f.code == "GD102" and not any(first <= (f.where.step or 0) <= last for first, last in spans)
+    ]  # fmt: skip
+    return len(single) + sum(int(f.number("spikes") or 2) for f in several)
+
+
+def _hard_batches(side: Side) -> int:
+    own = [f for f in side.report.findings if f.where.run == side.view.run.id and f.code == "GD106"]
+    return sum(int(f.number("rows") or 1) for f in own)
 
 
 def _difference(a: float | None, b: float | None) -> tuple[float | None, float | None]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gdiag.errors import UsageError
-from gdiag.model import DataWindow, Incident, Report, Run, Segment, Severity, Table
+from gdiag.model import Cause, DataWindow, Finding, Incident, Location, Measure, Report, Run, Segment, Severity, Table
 from gdiag.schema import Records
 from gdiag.tables.compare import compare
 from tests.tables.steps import records
@@ -21,7 +21,16 @@ def table(found: Report, title: str) -> Table:
 
 
 def spike(step: int, first: int) -> Incident:
-    return Incident("s", "single_spike", Severity.WARNING, "run", step, step + 2, data=DataWindow(first, first + 8))
+    return Incident(
+        "s",
+        "single_spike",
+        Severity.WARNING,
+        "run",
+        step,
+        step + 2,
+        data=DataWindow(first, first + 8),
+        causes=(Cause("bad_batch", 0.8, "high"),),
+    )
 
 
 FLAT = records(loss=[3.0] * 100, lr=[1e-3] * 100, batch_size=[256.0] * 100)
@@ -33,8 +42,8 @@ def test_faults_are_paired_by_pattern_and_the_same_samples_are_said() -> None:
     info = Incident("i", "step_up", Severity.INFO, "run", 50, 99)
     found = compare((report(FLAT, spike(40, 320), only, info), FLAT), (report(FLAT, spike(70, 322)), FLAT))
     assert table(found, "Faults").rows == (
-        ("single_spike", 40, 70, "in both, at the same samples"),
-        ("plateau", 50, None, "only in A"),
+        ("single_spike", 40, 70, "in both, at the same samples", "bad_batch (high)", "bad_batch (high)"),
+        ("plateau", 50, None, "only in A", None, None),
     )
     assert [i.run for i in found.incidents] == ["A:run", "A:run", "A:run", "B:run"]
 
@@ -43,7 +52,7 @@ def test_levels_stand_beside_each_other() -> None:
     found = compare((report(FLAT, spike(40, 0)), FLAT), (report(LARGE), LARGE))
     rows = {str(row[0]): row[1:] for row in table(found, "Levels").rows}
     assert rows["loss, median of steps 95–99 [nat]"] == (3.0, 3.5, 0.5, 3.5 / 3)
-    assert rows["spikes"] == (1, 0, -1, 0.0)
+    assert rows["spikes"] == (0, 0, 0, None)
     assert rows["learning rate, peak"][:2] == (1e-3, 2e-3)
 
 
@@ -77,3 +86,17 @@ def test_runs_without_any_common_column_still_compare() -> None:
     bare = records(grad_norm=[1.0] * 5)
     found = compare((report(bare), bare), (report(FLAT), FLAT))
     assert isinstance(found.runs[0], Run)
+
+
+def test_spikes_are_counted_as_episodes_and_hard_batches_apart() -> None:
+    def seen(code: str, step: int, last: int, *evidence: Measure) -> Finding:
+        return Finding(code, "x", Severity.WARNING, "m", Location(run="run", step=step, last_step=last), evidence)
+
+    findings = (
+        seen("GD102", 10, 12), seen("GD102", 50, 52), seen("GD103", 40, 90, Measure("spikes", 6)),
+        seen("GD106", 1, 99, Measure("rows", 3)),
+    )  # fmt: skip
+    found = compare((replace(report(FLAT), findings=findings), FLAT), (report(FLAT), FLAT))
+    rows = {str(row[0]): row[1:] for row in table(found, "Levels").rows}
+    assert rows["spikes"][:2] == (7, 0)
+    assert rows["hard batches"][:2] == (3, 0)
