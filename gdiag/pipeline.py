@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from os import PathLike, fspath
 
+import numpy as np
 import polars as pl
 
 from gdiag import ingesters
@@ -92,7 +93,9 @@ def diagnose(
 ) -> Report:
     """Judge every run in `records` with every analyzer whose columns are there, and explain what was found."""
     views = [RunView(run, records) for run in records.runs]
-    findings, checked, skipped = _judge(views, thresholds or {}, analyzers)
+    # Logged figures may be as large as floats go: a measure of them overflows to infinity, which no check takes for a level.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        findings, checked, skipped = _judge(views, thresholds or {}, analyzers)
     facts = {view.run.id: _facts(view) for view in views}
     incidents = explain(findings, facts)
     return Report(
