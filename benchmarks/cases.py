@@ -9,9 +9,9 @@ from typing import Final
 from gdiag.simulate.case import Case, simulate
 from gdiag.simulate.faults import FAULTS
 from gdiag.simulate.faults.fault import Fault
-from gdiag.simulate.forces import Setup
 from gdiag.simulate.noise import NOISES, Noise
 from gdiag.simulate.styles import STYLES
+from gdiag.simulate.training import Setup
 
 RANGES: Final = {"tune": 1_000, "report": 500_000}
 """First seed of each range: look at the cases of one, report the figures of the other."""

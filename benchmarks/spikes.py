@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.cases import Recipe
 from benchmarks.suite import Outcome, outcome
-from gdiag.simulate.forces import Setup, model
 from gdiag.simulate.noise import Noise
+from gdiag.simulate.training import Setup, model
 
 INPUTS: Final = (
     ("one spike of 2.7×, gone after some 25 steps", "spike", 4.9),

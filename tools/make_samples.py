@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from gdiag.simulate.case import Case, simulate
-from gdiag.simulate.forces import Setup
 from gdiag.simulate.noise import Noise
+from gdiag.simulate.training import Setup
 
 SAMPLES: Final[tuple[tuple[str, str, int, str, int, int, Noise, float | None, bool], ...]] = (
     # file or folder          fault                      seed style     steps every noise  nats  gz

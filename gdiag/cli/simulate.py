@@ -26,8 +26,8 @@ def simulate(
     """Write the logs of a simulated run with one known fault, and truth.json, which says what it is."""
     from gdiag.simulate.case import simulate as simulated
     from gdiag.simulate.case import write as write_case
-    from gdiag.simulate.forces import Setup
     from gdiag.simulate.noise import NOISES
+    from gdiag.simulate.training import Setup
 
     if listing:
         write(_listing(), None)

@@ -14,10 +14,11 @@ import numpy as np
 from gdiag.errors import UsageError
 from gdiag.simulate.faults import fault
 from gdiag.simulate.faults.fault import Fault
-from gdiag.simulate.forces import Forces, Group, Setup, model
+from gdiag.simulate.forces import Forces, Group
 from gdiag.simulate.rows import rows
 from gdiag.simulate.styles import Style, style
 from gdiag.simulate.telemetry import smi_csv
+from gdiag.simulate.training import Setup, model
 from gdiag.simulate.trajectory import Trajectory, run
 from gdiag.simulate.truth import Event, Truth
 

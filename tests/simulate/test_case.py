@@ -14,8 +14,8 @@ from gdiag.ingesters import load
 from gdiag.simulate.case import simulate, write
 from gdiag.simulate.faults import FAULTS
 from gdiag.simulate.faults.fault import Fault
-from gdiag.simulate.forces import Setup
 from gdiag.simulate.styles import STYLES, Style
+from gdiag.simulate.training import Setup
 
 CAUSES = {
     "bad_batch", "lr_too_high", "missing_warmup", "lr_jump", "lr_decayed_early", "lr_too_low", "gradient_explosion",

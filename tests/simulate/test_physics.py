@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from gdiag.simulate.dynamics import MAX_FP16
 from gdiag.simulate.faults import FAULTS, fault
 from gdiag.simulate.faults.fault import Fault
-from gdiag.simulate.forces import Forces, Setup, model
+from gdiag.simulate.forces import Forces
+from gdiag.simulate.training import Setup, model
 from gdiag.simulate.trajectory import Trajectory, run
 
 

@@ -7,8 +7,9 @@ from itertools import chain, zip_longest
 from typing import Final
 
 from gdiag.simulate.faults.fault import Fault
-from gdiag.simulate.forces import Forces, model
+from gdiag.simulate.forces import Forces
 from gdiag.simulate.rows import Row, rows
+from gdiag.simulate.training import model
 from gdiag.simulate.trajectory import run
 from gdiag.simulate.truth import Event
 
