@@ -106,18 +106,20 @@ def flatten_frame(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.drop(name for name in lists if not _scalar(frame.schema[name]))
 
 
-def quotes(column: pl.Series) -> int:
-    """Quotation marks that the JSON of a parsed column had at least: two per key and two per text."""
-    present = column.len() - column.null_count()
-    kind = column.dtype
-    if isinstance(kind, pl.Struct):
-        fields = column.drop_nulls().struct.unnest() if present else pl.DataFrame()
-        return 2 * present + sum(quotes(part) for part in fields.iter_columns())
-    if kind == pl.String:
-        return 4 * present
-    if isinstance(kind, pl.List) and kind.inner == pl.String:
-        return 2 * present + 2 * int(column.list.len().sum() or 0)
-    return 2 * present
+def quotes(frame: pl.DataFrame) -> int:
+    """Quotation marks that the JSON of a parsed frame had at least: two per key and two per text."""
+    total = 0
+    nulls = frame.null_count().row(0)
+    for i, kind in enumerate(frame.dtypes):
+        present = frame.height - nulls[i]
+        total += 2 * present
+        if kind == pl.String:
+            total += 2 * present
+        elif isinstance(kind, pl.Struct) and present:
+            total += quotes(frame.to_series(i).drop_nulls().struct.unnest())
+        elif isinstance(kind, pl.List) and kind.inner == pl.String:
+            total += 2 * int(frame.to_series(i).list.len().sum() or 0)
+    return total
 
 
 def _scalar(kind: pl.DataType) -> bool:

@@ -115,10 +115,10 @@ def _columnar(state: Chunks, data: bytes, line: int, newlines: int) -> pl.DataFr
     try:
         frame = _polars(state.schema, data)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        # Damage that pyarrow would stumble over too; NaN and infinities it takes.
         if b"NaN" not in data and b"Infinity" not in data:
+            # Damage that pyarrow would stumble over too.
             return None
-        frame = None
+        frame = _stood_in(state.schema, data)
     if frame is None:
         if _too_deep(data):
             return None
@@ -129,7 +129,8 @@ def _columnar(state: Chunks, data: bytes, line: int, newlines: int) -> pl.DataFr
     lines = _lines(data, line, newlines, frame.height)
     if lines is None:
         return None
-    frame = flat.flatten_frame(frame)
+    if any(kind.is_nested() for kind in frame.dtypes):
+        frame = flat.flatten_frame(frame)
     if flat.LINE in frame.columns:
         frame = frame.rename({flat.LINE: flat.LOGGED})
     return frame.with_columns(lines.alias(flat.LINE))
@@ -137,18 +138,24 @@ def _columnar(state: Chunks, data: bytes, line: int, newlines: int) -> pl.DataFr
 
 def _polars(schema: dict[str, pl.DataType], data: bytes) -> pl.DataFrame | None:
     """The chunk under the schema, None when it holds keys that the schema lacks or one key twice."""
+    frame = pl.read_ndjson(io.BytesIO(data), schema=schema)
+    marks, seen = _count(data, _QUOTE), flat.quotes(frame)
+    return frame if marks == seen or marks == seen + 2 * data.count(b"null") else None
+
+
+def _stood_in(schema: dict[str, pl.DataType], data: bytes) -> pl.DataFrame | None:
+    """The chunk with numbers in place of NaN and infinities, and these put back."""
     words = [word for word in _STAND_INS if word in data]
-    if (words and any(kind.is_nested() for kind in schema.values())) or any(_STAND_INS[word] in data for word in words):
+    if any(kind.is_nested() for kind in schema.values()) or any(_STAND_INS[word] in data for word in words):
         return None
     plain = data
     for word in words:
         plain = plain.replace(word, _STAND_INS[word])
-    frame = pl.read_ndjson(io.BytesIO(plain), schema=schema)
-    marks = _count(data, _QUOTE)
-    seen = sum(flat.quotes(column) for column in frame.iter_columns())
-    if seen != marks and seen + 2 * data.count(b"null") != marks:
+    try:
+        frame = _polars(schema, plain)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
-    return _restored(frame, words)
+    return None if frame is None else _restored(frame, words)
 
 
 def _restored(frame: pl.DataFrame, words: list[bytes]) -> pl.DataFrame:

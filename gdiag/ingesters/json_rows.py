@@ -96,8 +96,9 @@ def _objects(found: Rows, text: str, number: int) -> str:
 
 
 def learn(data: bytes) -> dict[str, pl.DataType]:
-    """Key → type of the first rows; keys whose values have several types are left for the slower readers."""
+    """Key → type of the first rows; a key whose type stays unknown is left out, and so found as missing later."""
     schema: dict[str, pl.DataType] = {}
+    seen: dict[str, type] = {}
     lines = data.split(b"\n")[:-1] or [data]
     step = max(1, len(lines) // _SAMPLE)
     cells = 0
@@ -107,8 +108,12 @@ def learn(data: bytes) -> dict[str, pl.DataType]:
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
-            schema = widen(schema, {k: _type(v) for k, v in record.items()})
             cells += len(record)
+            # Only what differs from the row before in kind is looked at closely.
+            fresh = {k: v for k, v in record.items() if seen.get(k) is not type(v) or isinstance(v, dict | list)}
+            if fresh:
+                schema = widen(schema, {k: _type(v) for k, v in fresh.items()})
+                seen.update((k, type(v)) for k, v in fresh.items())
         if cells > _ENOUGH:
             break
     return {name: kind for name, kind in schema.items() if _complete(kind)}
@@ -147,7 +152,7 @@ def _type(value: object) -> pl.DataType:
         return pl.Struct({str(k): _type(v) for k, v in value.items()})
     if isinstance(value, list):
         inner: pl.DataType = pl.Null()
-        for item in value[:64]:
+        for item in {type(item): item for item in value}.values():
             inner = _join(inner, _type(item))
         return pl.List(inner)
     return pl.String()
