@@ -11,6 +11,7 @@ from gdiag.measures import slowdowns, stragglers
 from gdiag.measures.attribution import Attribution, attribute
 from gdiag.measures.bandwidth import Sweep, sweeps
 from gdiag.measures.changes import Learning, learning
+from gdiag.measures.coupling import Coupling, coupling
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.data import Window, batch_window, own_history_z
 from gdiag.measures.evaluation import EvalChange, Overfit, eval_change, overfit
@@ -91,6 +92,13 @@ class RunView:
         used = self.gpus["source"].unique().drop_nulls().to_list() if "source" in self.gpus.columns else []
         columns = [self.records.sources[i].columns for i in used]
         return telemetry(self.gpus, columns, stamps, elapsed, self._own(self.records.facts))
+
+    @cached_property
+    def coupling(self) -> Coupling | None:
+        """How step time follows the slowest GPU's clock; None where it cannot be told."""
+        if self.telemetry is None or self.step_times is None:
+            return None
+        return coupling(self.telemetry, self.step_times.times)
 
     @cached_property
     def reported(self) -> list[Reported]:

@@ -133,7 +133,7 @@ def _by_onset(finding: Finding) -> tuple[float, float, int]:
 def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
     if finding.code in ALONE:
         return None
-    room = _room(finding) if finding.code in PATTERN else "model"
+    room = _room(finding) if finding.code in PATTERN or finding.code.startswith(("GD5", "GD6")) else "model"
     same = [g for g in groups if g.room == room and not g.codes <= ALONE]
     if finding.code in LEARNING:
         return next((g for g in same if g.codes & LEARNING), None)

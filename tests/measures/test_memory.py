@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import numpy as np
+
+from gdiag.measures import memory
+
+GIB = 2.0**30
+
+
+def test_a_leak_is_a_climb() -> None:
+    rng = np.random.default_rng(0)
+    use = GIB * (40 + 20 * np.linspace(0, 1, 2000) + 0.1 * rng.standard_normal(2000))
+    found = memory.growth(use)
+    assert found is not None
+    assert 55 < found.after / GIB < 61
+
+
+def test_an_allocator_that_fills_up_early_is_none() -> None:
+    use = np.full(2000, 60 * GIB)
+    use[:300] = 40 * GIB
+    assert memory.growth(use) is None
+
+
+def test_steps_of_an_allocator_late_in_the_run_are_none() -> None:
+    use = np.full(2000, 40 * GIB)
+    use[1200:] = 44 * GIB
+    assert memory.growth(use) is None
+
+
+def test_noise_is_none() -> None:
+    rng = np.random.default_rng(1)
+    assert memory.growth(GIB * (40 + rng.standard_normal(2000))) is None
+    assert memory.growth(np.full(30, GIB)) is None
