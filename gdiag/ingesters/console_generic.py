@@ -23,7 +23,11 @@ from gdiag.ingesters.reading import Input, Options, Reading
 FORMAT: Final = "console-generic"
 _LOOK: Final = 1500
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step_time", "tokens_per_s", "loss_scale"})
-_WORTH: Final = re.compile(r"(?:step|iter|epoch|update|batch)s?[^\n\w]{0,6}\d|^\s*\[\d+\] ", re.IGNORECASE)
+_WORTH: Final = re.compile(r"(?:step|iter(?:ation)?|epoch|update|batch)s?[^\n\w]{0,6}\d|^\s*\[\d+\] ", re.IGNORECASE)
+_STEPS: Final = tuple(
+    re.compile(rf"(?<![\w.])({words})(\s*[:=#]?\s*[\[(]?\s*)(?=\d)", re.IGNORECASE)
+    for words in (r"(?:global[ _-]?)?(?:steps?|iter(?:ation)?s?|updates?|batch)", r"epoch")
+)
 _BARE: Final = re.compile(r"^\s*\[(\d+)\]\s+[A-Za-z]")
 
 
@@ -55,8 +59,8 @@ def read(given: Input, options: Options) -> Reading:
     table = console.lines_of(given)
     ends = given.data().endswith((b"\n", b"\r"))
     got = fields.read(console.lines_with(table, kind.marker), marker=kind.marker, ends=ends)
-    wide = console.with_prefix(got.wide, options)
-    wide = _sane(wide)
+    wide, epochs = _over_epochs(got.wide)
+    wide = _sane(console.with_prefix(wide, options))
     if len(wide) < 3:
         raise InputError(f"{given.path} has no repeating line with a step and a number")
     shares = wide.height / max(1, table.filter(pl.col("text") != "").height)
@@ -65,7 +69,7 @@ def read(given: Input, options: Options) -> Reading:
         f"console of an unknown program, {sure}: {wide.height:,} lines with {kind.label!r} and numbers, "
         f"{shares:.0%} of its lines, are read",
     )
-    found = Found(table, wide, console.no_rejects(), (*notes, *console.cut_note(got.cut)))
+    found = Found(table, wide, console.no_rejects(), (*notes, *epochs, *console.cut_note(got.cut)))
     return console.finish(given, options, FORMAT, found)
 
 
@@ -96,20 +100,32 @@ def _first_step(line: str) -> tuple[str, str, tuple[str, ...]] | None:
     if _BARE.match(message):
         names = tuple(n for n, _ in tokens.pairs(message.split("]", 1)[1], None))
         return ("[", "[step]", names) if len(names) > 1 else None
-    match = re.search(
-        r"(?<![\w.])((?:global[ _-]?)?(?:steps?|iter(?:ation)?s?|epoch|updates?|batch))(\s*[:=#]?\s*\[?\s*)(?=\d)",
-        message,
-        re.I,
-    )
+    match = next((m for pattern in _STEPS if (m := pattern.search(message)) is not None), None)
     if match is None or match.start() > 200:
         return None
     separated = match[2].strip() != ""
     rest = message[match.end() :]
     names = tuple(n for n, _ in tokens.pairs(rest, None, "step"))[1:]
-    punctuated = len(re.findall(r"[\w)%]\s*[:=]\s*[-+\d.n]", rest)) >= 1 or "|" in rest
+    punctuated = re.search(r"[\w)%]\s*[:=]\s*[-+\d.n]", rest) is not None or "|" in rest
     if not names or not (separated or punctuated) or any(len(n) > 60 for n in names):
         return None
     return match[1] + match[2].rstrip() + ("" if separated else " "), match[1], names
+
+
+def _over_epochs(wide: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Steps that begin again with every epoch, as the line before them says, counted on."""
+    if "prefix" not in wide.columns or not len(wide):
+        return wide, ()
+    epoch = wide["prefix"].str.extract(r"(?i)epoch\W{0,3}(\d{1,9})").cast(pl.Int64, strict=False)
+    change, step = epoch.diff(), wide["step"]
+    again = (change == 1) & (step < step.shift())
+    if epoch.null_count() or not again.any() or not (again == (change != 0)).slice(1).all():
+        return wide, ()
+    length = float(str(step.max()))
+    counted = (epoch - epoch[0]) * length + step
+    return wide.with_columns(counted.alias("step")), (
+        f"steps begin again every epoch: counted on, {length:.0f} an epoch",
+    )
 
 
 def _sane(wide: pl.DataFrame) -> pl.DataFrame:

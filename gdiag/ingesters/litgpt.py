@@ -1,12 +1,13 @@
 """LitGPT consoles: `Epoch 1 | iter 10 step 2 | loss train: 3.4, val: n/a | iter time: 12.3 ms (step) remaining time: 1:02:03`.
 
-`iter` counts micro batches, `step` optimizer steps; only the lines marked `(step)` end one. Known from source code
+`iter` counts micro batches, `step` optimizer steps; where lines are marked `(step)`, only these end one and are read. Known from source code
 (litgpt/pretrain.py, finetune/full.py).
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from gdiag.ingesters import console
@@ -16,11 +17,11 @@ from gdiag.ingesters.reading import Input, Options, Reading
 FORMAT: Final = "litgpt"
 _GRAMMAR: Final = Grammar(
     format=FORMAT,
-    sniff=re.compile(rb"\| iter \d+ step \d+ \| loss train: \S+"),
+    sniff=re.compile(rb"\| iter\s+\d+ step\s+\d+ \| loss train:\s*\S+"),
     marker=" step ",
-    shape=r"\d+ \| loss train",
+    shape=r"\s*\d+ \| loss train",
     separator=" | ",
-    needs=("| iter", "loss train:", "(step)"),
+    needs=("| iter", "loss train:"),
     rename={"loss train": "loss", "val": "eval_loss", "iter time": "step_time"},
     drop=("step) remaining time",),
 )
@@ -33,4 +34,6 @@ def recognise(given: Input) -> float:
 
 def read(given: Input, options: Options) -> Reading:
     """The whole console."""
-    return console.read(given, options, _GRAMMAR)
+    marked = b"(step)" in console.sample(given)
+    grammar = replace(_GRAMMAR, needs=(*_GRAMMAR.needs, "(step)")) if marked else _GRAMMAR
+    return console.read(given, options, grammar)

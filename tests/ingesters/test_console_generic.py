@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+
+from gdiag.errors import InputError
+from gdiag.ingesters import console_generic, litgpt, maxtext, recognise
+from tests.ingesters.console_samples import FORMATS, given, losses, read
+
+VALUES = losses(24)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        ("[{step}] loss 0.{step} / loss {loss} / b nan"),
+        ("Step {step}: loss={loss} lr=1e-4"),
+        ("foo.py:12 | iteration = {step}, training loss = {loss}, took 3.4 s"),
+        ("2026-01-01 10:00:{step:02d},123 trainer INFO global_step: {step} loss: {loss} grad_norm: 1.5"),
+        ("Epoch: {step}  Loss: {loss}  Accuracy: 91.2%"),
+    ],
+)
+def test_unknown_forms(form: str) -> None:
+    log = "starting\n" + "".join(form.format(step=i, loss=v) + "\n" for i, v in enumerate(VALUES, 1))
+    assert recognise(given(log)) is console_generic
+    reading = read(console_generic, log)
+    assert reading.steps is not None
+    assert reading.steps["step"].to_list() == list(range(1, 25))
+    if not form.startswith("["):
+        assert reading.steps["loss"].to_list() == pytest.approx(VALUES)
+    assert any("fairly sure" in note and "unknown program" in note for note in reading.source.notes)
+
+
+def test_steps_that_begin_again_every_epoch_are_counted_on() -> None:
+    lines = [
+        f"Epoch [{e}/2], Step [{s}/600], Loss: {VALUES[(e - 1) * 6 + s // 100 - 1]}"
+        for e in (1, 2)
+        for s in range(100, 700, 100)
+    ]
+    reading = read(console_generic, "\n".join(lines) + "\n")
+    assert reading.steps is not None
+    assert reading.steps["step"].to_list() == list(range(100, 1300, 100))
+    assert reading.steps["loss"].to_list() == pytest.approx(VALUES[:12])
+
+
+def test_a_restart_inside_an_epoch_stays_a_restart() -> None:
+    lines = [f"Epoch [1/2], Step [{s}/600], Loss: 2.5" for s in (100, 200, 300, 100, 200, 300)]
+    steps = read(console_generic, "\n".join(lines) + "\n").steps
+    assert steps is not None
+    assert steps["step"].to_list() == [100, 200, 300, 100, 200, 300]
+
+
+def test_without_a_known_metric_it_says_that_it_is_not_sure() -> None:
+    log = "".join(
+        f"steps: {700 * i}, episodes: {10 * i}, mean episode reward: 2{i}.1, time: 1.8\n" for i in range(1, 9)
+    )
+    reading = read(console_generic, log)
+    assert any("not sure" in note for note in reading.source.notes)
+    assert console_generic.recognise(given(log)) < 0.2
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "In step 3 we did 4 things.\nThe step 5 of 10 is done: 3 apples.\nstep 7 has 3 bugs\nAt step 5, 4 cats met 5 dogs\n",
+        "# Step 1: install 3 packages\n# Step 2: run 4 commands\n# Step 3: wait 5 minutes\n# Step 4: done\n" * 3,
+        "batch 1\nbatch 2\nbatch 3\nbatch 4\n",
+        "loss: 3\nloss: 4\nloss: 5\n",
+    ],
+)
+def test_prose_is_not_swallowed(prose: str) -> None:
+    assert recognise(given(prose)) is None
+    with pytest.raises(InputError):
+        read(console_generic, prose)
+
+
+def test_maxtext_first_times_and_evaluation() -> None:
+    _, line = FORMATS["maxtext"]
+    log = (
+        "".join(line(i, v) + "\n" for i, v in enumerate(VALUES))
+        + "eval metrics after step: 23, loss=2.9, total_weights=65536\n"
+    )
+    steps = read(maxtext, log).steps
+    assert steps is not None
+    assert steps["step_time"].to_list()[:3] == [None, None, 12.2]
+    assert steps["eval_loss"].drop_nulls().to_list() == [2.9]
+
+
+def test_litgpt_without_marks() -> None:
+    log = "".join(
+        f"Epoch 1 | iter {2 * i:3d} step {i} | loss train: {v:6.3f} | iter time: {28.05:8.2f} ms\n"
+        for i, v in enumerate(VALUES, 1)
+    )
+    steps = read(litgpt, log).steps
+    assert steps is not None
+    assert steps["step"].to_list() == list(range(1, 25))
+    assert steps["step_time"].to_list() == [pytest.approx(0.02805)] * 24
