@@ -44,6 +44,7 @@ from gdiag.analyzers import (
     parameter_growth,
     parameter_jump,
     periodic_slow_steps,
+    port_errors,
     power_brake,
     power_limit,
     rank_outlier,
@@ -145,6 +146,7 @@ ANALYZERS: tuple[Analyzer, ...] = (
     bandwidth_collapse,
     latency_jitter,
     inconsistent_output,
+    port_errors,
     below_baseline,
     slow_member,
 )

@@ -41,6 +41,7 @@ from gdiag.ingesters import (
     nvidia_smi_xml,
     openai_logger,
     openmmlab,
+    port_counters,
     sacred,
     settings,
     single_metric,
@@ -65,7 +66,8 @@ INGESTERS: Final[tuple[Ingester, ...]] = (
     trainer_state, megatron_golden, sacred, json_whole, jsonl, csv,
     megatron, torchtitan, modded_nanogpt, llmc, litgpt, step_bars, maxtext, verl,
     nanogpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed,
-    nccl_tests, bandwidth_baseline, nvidia_smi, nvidia_smi_text, nvidia_smi_xml, dmon, dcgm, amd_smi, kernel_log, network_screens,
+    nccl_tests, bandwidth_baseline, nvidia_smi, nvidia_smi_text, nvidia_smi_xml, dmon, dcgm, amd_smi, kernel_log, port_counters,
+    network_screens,
 )  # fmt: skip
 """Every format; the surest wins, the earlier one on a tie."""
 

@@ -1,4 +1,4 @@
-"""Screens of network cards that gdiag knows but does not judge: refused by name, in one sentence."""
+"""Screens of network cards that gdiag knows but that count nothing: refused by name, in one sentence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ FORMAT = "network-screen"
 
 _FORMS: Final = (
     (re.compile(rb"(?m)^\s*Identifier\s+: 0x\w\w \("), "the transceiver page of ethtool -m"),
-    (re.compile(rb"(?m)^\s*(?:rx|tx)_(?:prio\d_\w+|pause\w*): \d+"), "counters of ethtool -S"),
-    (re.compile(rb"(?m)^/sys/class/infiniband/\S+/hw_counters/\w+:\d+"), "RoCE hardware counters of sysfs"),
-    (re.compile(rb"(?m)^\s*Port (?:Tx|Rx)\s+PFC0\s+PFC1"), "the PFC counters of a SONiC switch"),
+    (
+        re.compile(rb"(?m)^(?:SW|CA)\s+\d+\s+\d+ 0x\w+ 4x|^switchguid=|ibnetdiscover output"),
+        "the topology of ibnetdiscover",
+    ),
+    (re.compile(rb"(?m)^product name\s+\|.*\bIB\b|^PSID\s+\| "), "the inventory of ibswinfo"),
+    (re.compile(rb"(?m)^VM_hostname \S+\n0*[0-9a-f]{12,}"), "a list of hosts and port GUIDs"),
 )
 
 
@@ -29,4 +32,4 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001
         InputError: always.
     """
     form = next(name for pattern, name in _FORMS if pattern.search(given.head[:16384]))
-    raise InputError(f"{given.path} is {form}: one reading without a time window, which gdiag does not judge")
+    raise InputError(f"{given.path} is {form}: it holds no counters, and gdiag judges none of it")

@@ -280,6 +280,11 @@ class RunView:
         return self._own(self.records.facts)
 
     @cached_property
+    def ports(self) -> pl.DataFrame:
+        """This run's rows of `ports`."""
+        return self._own(self.records.ports)
+
+    @cached_property
     def baselines(self) -> pl.DataFrame:
         """What this run's benchmarks are held against."""
         return self._own(self.records.baselines)

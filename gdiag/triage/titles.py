@@ -38,7 +38,9 @@ def title(case: Case) -> str:
 
 
 def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """A sentence's first letter in upper case, unless the first word is a name such as mlx5_0 or all_reduce."""
+    first = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if first.isalpha() else text
 
 
 def _when(case: Case) -> str:

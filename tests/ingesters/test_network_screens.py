@@ -1,3 +1,5 @@
+"""Screens that hold no counter are refused by the name of their form."""
+
 from __future__ import annotations
 
 import pytest
@@ -11,9 +13,9 @@ from gdiag.ingesters.reading import Input, Options
     ("text", "name"),
     [
         (b"\tIdentifier                                : 0x03 (SFP)\n", "ethtool -m"),
-        (b"     rx_prio0_bytes: 88178050405854\n", "ethtool -S"),
-        (b"/sys/class/infiniband/mlx5_0/ports/1/hw_counters/lifespan:12\n", "RoCE hardware counters"),
-        (b"    Port Tx    PFC0    PFC1    PFC2\n", "SONiC"),
+        (b"SW  1719 10 0x7cfe 4x EDR - CA   134  1 0x7cfe 4x EDR\n", "ibnetdiscover"),
+        (b"part number        | MSB\nproduct name       | Switch IB EDR\n", "ibswinfo"),
+        (b"VM_hostname node5\n0ff08c4321664e96\n", "hosts and port GUIDs"),
     ],
 )
 def test_known_screens_are_refused_by_name(text: bytes, name: str) -> None:

@@ -1,0 +1,190 @@
+"""Counters and states of network ports: perfquery, ibqueryerrors, sysfs dumps, ibstat, iblinkinfo, ethtool, SONiC.
+
+All forms end as rows of `ports`: one counter of one port in one reading. Names are those of sysfs in lower case
+(SymbolErrorCounter → symbol_error). States become the counters `active` (1 or 0), `link_up` and `rate` [Gb/s].
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from gdiag.errors import InputError
+from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.model import Source
+from gdiag.reference.port_counters import thresholds
+
+FORMAT: Final = "port-counters"
+
+_SYSFS: Final = re.compile(r"/sys/class/infiniband/([\w.-]+)/ports/(\d+)/(?:(?:hw_)?counters/)?(\w+):\s*(.+)$")
+_PERFQUERY: Final = re.compile(
+    r"^# (?:Port (?:extended )?counters|PortRcvErrorDetails counters|\w+ counters): Lid (\d+) port (\d+)"
+)
+_DOTTED: Final = re.compile(r"^\s*(\w+):\.+(\d+|0x[0-9a-fA-F]+)\s*$")
+_ERRORS_FOR: Final = re.compile(r'^Errors for (?:(0x[0-9a-f]+) )?"([^"]+)"')
+_ERRORS: Final = re.compile(r"^\s*GUID (0x[0-9a-f]+) port (\w+):")
+_BRACKET: Final = re.compile(r"\[(\w+) == (\d+)")
+_CA: Final = re.compile(r"^CA '([\w.-]+)'")
+_PORT: Final = re.compile(r"^\s+Port (\d+):")
+_FIELD: Final = re.compile(r"^\s+(State|Physical state|Rate|Port GUID): (\S+)")
+_ETHTOOL: Final = re.compile(r"^\s*((?:rx|tx)_[\w.]+|[\w.]+_(?:phy|discard|errors?)): (\d+)\s*$")
+_LINK: Final = re.compile(r"^\s*(0x[0-9a-f]+)\s+\d+\s+(\d+)\[.*?\] ==\( *\d+X +([\d.]+) Gbps (\w+)/ *(\w+)\)")
+_SONIC: Final = re.compile(r"^\s*(Ethernet\d+)((?:\s+[\d,]+|\s+N/A){8})\s*$")
+_SONIC_HEAD: Final = re.compile(r"Port (Tx|Rx)\s+PFC0\s+PFC1")
+_RENAMED: Final = {
+    "symbol_error_counter": "symbol_error", "link_error_recovery_counter": "link_error_recovery",
+    "link_downed_counter": "link_downed", "vl15dropped": "vl15_dropped", "v_l15_dropped": "vl15_dropped",
+    "local_link_integrity_errors": "local_link_integrity_errors",
+    "excess_buf_overrun_errors": "excessive_buffer_overrun_errors", "excessive_buf_overrun_errors": "excessive_buffer_overrun_errors",
+    "exc_buf_overrun_errors": "excessive_buffer_overrun_errors",
+    "port_rcv_remote_phys_err": "port_rcv_remote_physical_errors", "port_rcv_switch_rel_errors": "port_rcv_switch_relay_errors",
+}  # fmt: skip
+_STATES: Final = {"4: ACTIVE": 1.0, "5: LinkUp": 1.0}
+_CERTAIN: Final = (_PERFQUERY, _SYSFS, _ERRORS_FOR, _CA, _LINK, _SONIC_HEAD)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    line: int
+    counter: str
+    value: float
+    device: str | None = None
+    port: int | None = None
+    guid: str | None = None
+
+
+def recognise(given: Input) -> float:
+    lines = given.head[:16384].decode("utf-8", "replace").splitlines()
+    if any(pattern.search(line) for line in lines[:200] for pattern in _CERTAIN):
+        return 0.96
+    return 0.6 if sum(bool(_ETHTOOL.match(line)) for line in lines[:200]) >= 3 else 0.0
+
+
+def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 - counters have no columns to map
+    lines = given.data().decode("utf-8", "replace").splitlines()
+    rows = list(_rows(lines))
+    if not rows:
+        raise InputError(f"{given.path} names network ports but holds no counter of one")
+    return Reading(Source(given.path, FORMAT, len(rows), notes=_notes(lines)), ports=_table(rows))
+
+
+def canonical(name: str) -> str:
+    """A counter's name as sysfs spells it: PortRcvErrors → port_rcv_errors."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    return _RENAMED.get(snake, snake)
+
+
+@dataclass(slots=True)
+class _Place:
+    """The port that the lines read last belong to."""
+
+    device: str | None = None
+    port: int | None = None
+    guid: str | None = None
+    direction: str = "tx"
+    above: str = ""
+    """The line before."""
+
+
+def _rows(lines: list[str]) -> Iterator[_Row]:
+    place = _Place()
+    for number, line in enumerate(lines, start=1):
+        if found := _SYSFS.search(line):
+            yield from _sysfs(number, found)
+        elif not _moved(line, place):
+            yield from _infiniband(number, line, place) or _ethernet(number, line, place)
+        place.above = line
+
+
+def _moved(line: str, place: _Place) -> bool:
+    """Whether the line says which port follows."""
+    if found := _PERFQUERY.match(line):
+        place.device, place.port, place.guid = f"lid {found[1]}", int(found[2]), None
+    elif found := _ERRORS_FOR.match(line):
+        place.device = found[2]
+    elif found := _CA.match(line):
+        place.device, place.port = found[1], None
+    elif found := _PORT.match(line):
+        place.port = int(found[1])
+    elif found := _SONIC_HEAD.search(line):
+        place.direction = found[1].lower()
+    else:
+        return False
+    return True
+
+
+def _infiniband(number: int, line: str, place: _Place) -> list[_Row]:
+    if found := _ERRORS.match(line):
+        # The row of port ALL is the sum of the others.
+        where = (place.device, int(found[2]) if found[2].isdigit() else None, found[1])
+        return [_Row(number, canonical(n), float(v), *where) for n, v in _BRACKET.findall(line) if found[2] != "ALL"]
+    if (found := _FIELD.match(line)) and place.device is not None and place.port is not None:
+        return list(_state(number, found[1], found[2], place.device, place.port))
+    if found := _LINK.match(line):
+        where = (place.above.partition(":")[2].strip(" :") or None, int(found[2]), found[1])
+        active = _Row(number, "active", float(found[4] == "Active"), *where)
+        return [_Row(number, "rate", 4 * float(found[3]), *where), active]
+    if (found := _DOTTED.match(line)) and not found[1].endswith(("Select", "Select2")):
+        return [_Row(number, canonical(found[1]), float(int(found[2], 0)), place.device, place.port, place.guid)]
+    return []
+
+
+def _ethernet(number: int, line: str, place: _Place) -> list[_Row]:
+    if found := _SONIC.match(line):
+        cells = [c.replace(",", "") for c in found[2].split()]
+        names = [f"{place.direction}_prio{i}_pause" for i in range(len(cells))]
+        return [_Row(number, n, float(c), found[1]) for n, c in zip(names, cells, strict=True) if c != "N/A"]
+    if found := _ETHTOOL.match(line):
+        return [_Row(number, found[1].lower(), float(found[2]), place.device)]
+    return []
+
+
+def _sysfs(number: int, found: re.Match[str]) -> Iterator[_Row]:
+    device, port, name, value = found[1], int(found[2]), found[3], found[4].strip()
+    if name in {"state", "phys_state"}:
+        yield _Row(number, "active" if name == "state" else "link_up", _STATES.get(value, 0.0), device, port)
+    elif name == "rate":
+        figure = re.match(r"([\d.]+)", value)
+        if figure:
+            yield _Row(number, "rate", float(figure[1]), device, port)
+    elif value.isdigit():
+        yield _Row(number, canonical(name), float(value), device, port)
+
+
+def _state(number: int, field: str, value: str, device: str, port: int) -> Iterator[_Row]:
+    if field == "State":
+        yield _Row(number, "active", float(value == "Active"), device, port)
+    elif field == "Physical state":
+        yield _Row(number, "link_up", float(value == "LinkUp"), device, port)
+        if value == "Disabled":
+            yield _Row(number, "disabled", 1.0, device, port)
+    elif field == "Rate" and value.replace(".", "", 1).isdigit():
+        yield _Row(number, "rate", float(value), device, port)
+
+
+def _table(rows: Iterable[_Row]) -> pl.DataFrame:
+    known = thresholds()
+    schema = {"line": pl.Int64, "counter": pl.String, "value": pl.Float64, "device": pl.String, "port": pl.Int32,
+              "guid": pl.String, "saturated": pl.Boolean}  # fmt: skip
+    data = [
+        (r.line, r.counter, r.value, r.device, r.port, r.guid, _saturated(known.get(r.counter), r.value)) for r in rows
+    ]
+    frame = pl.DataFrame(data, schema=schema, orient="row")
+    return frame.with_columns(
+        snapshot=pl.col("line").cum_count().over("device", "port", "guid", "counter").cast(pl.Int32) - 1
+    )
+
+
+def _saturated(limit: object, value: float) -> bool:
+    top = getattr(limit, "saturates", None)
+    return top is not None and value == top
+
+
+def _notes(lines: list[str]) -> tuple[str, ...]:
+    if any("suppressed" in line for line in lines):
+        return ("counts are lower bounds: suppressed lines",)
+    return ()

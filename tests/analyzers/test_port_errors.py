@@ -1,0 +1,69 @@
+"""GD706: growth between readings, thresholds since the last reset, state, rate and priorities."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdiag.analyzers import port_errors
+from gdiag.ingesters import port_counters
+from gdiag.ingesters.assemble import assemble
+from gdiag.ingesters.reading import Input, Options
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Severity
+
+
+def reading(**values: int) -> str:
+    return "".join(f"/sys/class/infiniband/mlx5_0/ports/1/counters/{name}:{value}\n" for name, value in values.items())
+
+
+def judge(*outputs: str, **limits: float) -> list[Finding]:
+    data = [text.encode() for text in outputs]
+    readings = [port_counters.read(Input(f"{i}.txt", d, content=d), Options()) for i, d in enumerate(data)]
+    records = assemble(readings)
+    return port_errors.analyze(RunView(records.runs[0], records), **limits)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "severity"),
+    [
+        ({"link_downed": 1}, {"link_downed": 2}, Severity.CRITICAL),
+        ({"port_rcv_errors": 4}, {"port_rcv_errors": 9}, Severity.WARNING),
+        ({"symbol_error": 0}, {"symbol_error": 500}, Severity.WARNING),
+    ],
+)
+def test_fires_on_growth(before: dict[str, int], after: dict[str, int], severity: Severity) -> None:
+    (finding,) = judge(reading(**before), reading(**after))
+    assert finding.severity is severity
+    assert "grew by" in finding.message
+
+
+def test_quiet_when_nothing_grows_and_on_clean_ports() -> None:
+    assert judge(reading(link_downed=7), reading(link_downed=7)) == []
+    assert judge(reading(link_downed=0, symbol_error=0, excessive_buffer_overrun_errors=15)) == []
+
+
+def test_saturated_counters_are_at_least() -> None:
+    (finding,) = judge(reading(link_downed=255))
+    assert "at least 255" in finding.message
+    assert finding.severity is Severity.WARNING
+
+
+def test_threshold() -> None:
+    assert [f.severity for f in judge(reading(port_rcv_errors=14))] == [Severity.INFO]
+    assert judge(reading(port_rcv_errors=14), factor=2.0) == []
+
+
+def test_ports_alike_are_one_finding() -> None:
+    text = reading(port_rcv_errors=14) + reading(port_rcv_errors=20).replace("mlx5_0", "mlx5_1")
+    (finding,) = judge(text)
+    assert finding.number("ports") == 2
+
+
+def test_a_port_that_is_down_beside_one_that_is_up() -> None:
+    text = "CA 'a'\n  Port 1:\n   State: Down\n   Physical state: Polling\n  Port 2:\n   State: Active\n   Physical state: LinkUp\n"
+    assert [f.severity for f in judge(text)] == [Severity.WARNING]
+
+
+def test_lossless_class_not_applied() -> None:
+    (finding,) = judge("  rx_prio0_bytes: 88178050405854\n  rx_prio3_bytes: 0\n  tx_prio3_bytes: 0\n")
+    assert "priority 3" in finding.message

@@ -1,0 +1,133 @@
+"""Counters of every form end as the same rows; what counts nothing is refused."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gdiag.errors import InputError
+from gdiag.ingesters import port_counters
+from gdiag.ingesters.reading import Input, Options
+
+PERFQUERY = """# Port extended counters: Lid 7 port 1 (CapMask: 0x5A00 CapMask2: 0x0000000)
+PortSelect:......................1
+CounterSelect:...................0x0000
+PortXmitData:....................3710
+SymbolErrorCounter:..............65535
+LinkDownedCounter:...............2
+PortRcvRemotePhysicalErrors:.....0
+VL15Dropped:.....................1
+ExcessiveBufferOverrunErrors:....0
+"""
+SYSFS = """/sys/class/infiniband/mlx5_1/fw_ver:28.41
+/sys/class/infiniband/mlx5_1/ports/1/counters/link_downed:255
+/sys/class/infiniband/mlx5_1/ports/1/hw_counters/out_of_sequence:3
+/sys/class/infiniband/mlx5_1/ports/1/rate:400 Gb/sec (4X NDR)
+/sys/class/infiniband/mlx5_1/ports/1/state:4: ACTIVE
+/sys/class/infiniband/mlx5_1/ports/1/phys_state:5: LinkUp
+"""
+QUERY_ERRORS = """Errors for 0x7cfe "leaf01"
+   GUID 0x7cfe port ALL: [SymbolErrorCounter == 12] [LinkDownedCounter == 3]
+   GUID 0x7cfe port 4: [SymbolErrorCounter == 12] [LinkDownedCounter == 3]
+"""
+IBSTAT = """CA 'mlx4_0'
+        CA type: MT4099
+        Port 1:
+                State: Down
+                Physical state: Polling
+                Rate: 10
+        Port 2:
+                State: Active
+                Physical state: LinkUp
+                Rate: 56
+"""
+LINKS = """CA: gpu-3 HCA-1:
+      0xb883      6    1[  ] ==( 4X      25.78125 Gbps Active/  LinkUp)==>       3    3[  ] "switch" ( )
+"""
+ETHTOOL = "     rx_prio0_bytes: 88178\n     rx_prio3_bytes: 0\n     rx_discards_phy: 5\n"
+SONIC = "    Port Tx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PFC7\n  Ethernet6       0       0       0  15,437       0       0       0       0\n"
+ALL = (PERFQUERY, SYSFS, QUERY_ERRORS, IBSTAT, LINKS, ETHTOOL, SONIC)
+
+
+def rows(text: str) -> pl.DataFrame:
+    data = text.encode()
+    reading = port_counters.read(Input("ports.txt", data, content=data), Options())
+    assert reading.ports is not None
+    assert reading.source.rows == reading.ports.height
+    return reading.ports
+
+
+def values(text: str) -> dict[str, float]:
+    table = rows(text)
+    return dict(zip(table["counter"], table["value"], strict=True))
+
+
+def test_perfquery() -> None:
+    table = rows(PERFQUERY)
+    seen = dict(zip(table["counter"], table["value"], strict=True))
+    assert seen["symbol_error"] == 65535
+    assert seen["vl15_dropped"] == 1
+    assert "port_select" not in seen
+    assert table.filter(pl.col("counter") == "symbol_error")["saturated"].to_list() == [True]
+    assert table["device"].unique().to_list() == ["lid 7"]
+
+
+def test_sysfs_with_states_and_rate() -> None:
+    assert values(SYSFS) == {"link_downed": 255, "out_of_sequence": 3, "rate": 400, "active": 1, "link_up": 1}
+
+
+def test_sums_over_all_ports_are_left_out() -> None:
+    table = rows(QUERY_ERRORS)
+    assert table["port"].to_list() == [4, 4]
+    assert table["device"].to_list() == ["leaf01", "leaf01"]
+
+
+def test_ibstat_tells_ports_apart() -> None:
+    active = rows(IBSTAT).filter(pl.col("counter") == "active")
+    assert dict(zip(active["port"], active["value"], strict=True)) == {1: 0.0, 2: 1.0}
+
+
+def test_links_ethtool_and_sonic() -> None:
+    assert values(LINKS) == {"rate": 103.125, "active": 1}
+    assert values(ETHTOOL)["rx_discards_phy"] == 5
+    assert values(SONIC)["tx_prio3_pause"] == 15437
+
+
+def test_two_readings_are_two_snapshots() -> None:
+    table = rows(PERFQUERY + PERFQUERY)
+    assert table.filter(pl.col("counter") == "link_downed")["snapshot"].to_list() == [0, 1]
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_every_form_is_recognised(text: str) -> None:
+    assert port_counters.recognise(Input("x", text.encode())) > 0.5
+
+
+def test_names_without_counters_are_refused() -> None:
+    with pytest.raises(InputError, match="no counter"):
+        rows("CA 'mlx4_0'\n        CA type: MT4099\n")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(ALL), st.integers(0, 400))
+def test_truncation_keeps_complete_lines(text: str, cut: int) -> None:
+    kept = text[: min(cut, len(text))]
+    data = kept.encode()
+    try:
+        reading = port_counters.read(Input("x", data, content=data), Options())
+    except InputError:
+        return
+    whole = kept[: kept.rfind("\n") + 1]
+    assert reading.source.rows >= (
+        rows(whole).height if port_counters.recognise(Input("x", whole.encode())) and _counts(whole) else 0
+    )
+
+
+def _counts(text: str) -> bool:
+    try:
+        rows(text)
+    except InputError:
+        return False
+    return True
