@@ -46,11 +46,25 @@ def written(
     report: Report, form: str, path: Path | None, *, with_series: bool = False, quiet: bool = False,
     verbose: bool = False, judged: bool = True,
 ) -> str:  # fmt: skip
-    """The report in `form`; text as wide and as colourful as the place it goes to."""
+    """The report in `form`; text as wide and as colourful as the place it goes to.
+
+    Raises:
+        UsageError: SARIF of a report that holds tables and no findings.
+    """
     if form == "json":
         from gdiag.renderers import json_v1
 
         return json_v1.render(report, with_series=with_series)
+    if form == "markdown":
+        from gdiag.renderers import markdown
+
+        return markdown.render(report, judged=judged)
+    if form == "sarif":
+        if not judged:
+            raise UsageError("--format sarif holds findings, and this command gives tables; use analyze")
+        from gdiag.renderers import sarif
+
+        return sarif.render(report)
     from gdiag.renderers import terminal
 
     width, color = _screen(to_file=path is not None)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from gdiag.model import Report, Run, Severity, Source, Table
-from gdiag.renderers.words import count, number, shown, span, unit
+from gdiag.model import Report, Source, Table
+from gdiag.renderers.summary import by_reason, codes, read, source_line, verdict
+from gdiag.renderers.words import count, number, shown, unit
 
 _NARROW = 24
 _FEW = 6
@@ -18,51 +19,8 @@ _FEW = 6
 
 def heading(report: Report, *, judged: bool = True) -> Text:
     """One line: what was read and, where it was judged, how much was found."""
-    tally = [
-        _tally(sum(i.severity is s for i in report.incidents), s)
-        for s in sorted(Severity, reverse=True)
-        if any(i.severity is s for i in report.incidents)
-    ]
-    line = Text.assemble(("gdiag", "bold"), f" · {_read(report)}")
-    return line.append(f" · {', '.join(tally) or 'nothing found'}", "bold") if judged else line
-
-
-def _tally(how_many: int, severity: Severity) -> str:
-    return count(how_many, severity.label) if severity is Severity.WARNING else f"{how_many} {severity.label}"
-
-
-def _read(report: Report) -> str:
-    rows = sum(source.rows for source in report.sources)
-    files = shown(report.sources[0].path) if len(report.sources) == 1 else count(len(report.sources), "file")
-    steps = _steps(report.runs[0]) if len(report.runs) == 1 else count(len(report.runs), "run")
-    return ", ".join(filter(None, [files, count(rows, "row"), steps]))
-
-
-def _steps(run: Run) -> str:
-    if not run.segments:
-        return ""
-    return f"steps {span(min(s.first_step for s in run.segments), max(s.last_step for s in run.segments))}"
-
-
-def nothing_found(report: Report) -> Text:
-    """What silence means here, and what it does not mean."""
-    if not report.checked:
-        return Text("Nothing was judged: what the checks need was not logged. This is not a clean bill of health.")
-    text = f"Nothing found by {count(len(report.checked), 'check')}.{_resolution(report)}"
-    if report.skipped:
-        text += (
-            f" {count(len(report.skipped), 'other')} could not run (below): what they look for is unknown, not absent."
-        )
-    return Text(text)
-
-
-def _resolution(report: Report) -> str:
-    """What is too short to leave a trace, where not every step was logged."""
-    spans = [(s.last_step - s.first_step) / (s.rows - 1) for run in report.runs for s in run.segments if s.rows > 1]
-    widest = max(spans, default=1.0)
-    if widest < 1.5:
-        return ""
-    return f" One row stands for {widest:.0f} steps: what is shorter may leave no trace."
+    line = Text.assemble(("gdiag", "bold"), f" · {read(report)}")
+    return line.append(f" · {verdict(report)}", "bold") if judged else line
 
 
 def sections(report: Report, *, verbose: bool) -> list[RenderableType]:
@@ -117,7 +75,7 @@ def _short(table: Table) -> bool:
 def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:
     most = len(report.sources) if verbose else _FEW
     for place, source in enumerate(report.sources[:most]):
-        yield ("log" if not place else "", Text(_source(source)))
+        yield ("log" if not place else "", Text(source_line(source)))
         for note in source.notes[: None if verbose else _FEW]:
             yield "", Text(f"note: {shown(note)}", style="yellow")
         if mapping := _mapping(source, verbose=verbose):
@@ -126,16 +84,14 @@ def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:
         yield "", Text(f"and {count(len(report.sources) - most, 'more file')} (-v lists them)")
     if report.checked:
         yield "checked", Text(f"{len(report.checked)}: {codes(report.checked)}")
-    by_reason: dict[str, list[str]] = {}
-    for skip in report.skipped:
-        by_reason.setdefault(skip.reason, []).append(skip.code)
+    reasons = by_reason(report)
     if verbose:
-        for place, (reason, several) in enumerate(by_reason.items()):
+        for place, (reason, several) in enumerate(reasons.items()):
             yield ("not checked" if not place else "", Text(f"{shown(reason)}: {codes(several)}"))
-    elif by_reason:
+    elif reasons:
         yield (
             "not checked",
-            Text(", ".join(f"{codes(several)} ({shown(reason)})" for reason, several in by_reason.items())),
+            Text(", ".join(f"{codes(several)} ({shown(reason)})" for reason, several in reasons.items())),
         )
     snippets = False
     for place, advice in enumerate(report.advice):
@@ -144,27 +100,6 @@ def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:
         yield ("next time" if not place else "", Text(shown(f"{sentence}{colon}{rest}" if verbose else sentence)))
     if snippets and not verbose:
         yield "", Text("(-v shows a line to paste for each)", style="dim")
-
-
-def codes(several: Sequence[str]) -> str:
-    """GD101–GD108 GD201: consecutive codes as one."""
-    groups: list[list[str]] = []
-    for code in several:
-        if (
-            groups
-            and code[2:].isdigit()
-            and groups[-1][-1][2:].isdigit()
-            and int(code[2:]) == int(groups[-1][-1][2:]) + 1
-        ):
-            groups[-1].append(code)
-        else:
-            groups.append([code])
-    return " ".join(f"{g[0]}–{g[-1]}" if len(g) > 2 else " ".join(g) for g in groups)
-
-
-def _source(source: Source) -> str:
-    rejected = f", {source.rejected:,} rejected" if source.rejected else ""
-    return f"{shown(source.path)}: {shown(source.format)}, {count(source.rows, 'row')}{rejected}"
 
 
 def _mapping(source: Source, *, verbose: bool) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from gdiag.model import Cause, Incident, Report, Severity
-from gdiag.renderers import coverage, plot, words
+from gdiag.renderers import coverage, plot, summary, words
 
 STYLES: Final = {
     Severity.CRITICAL: "bold white on red",
@@ -93,7 +93,7 @@ def _parts(report: Report, screen: Screen) -> list[RenderableType]:
                 ),
             ]
     else:
-        parts += ["", coverage.nothing_found(report)]
+        parts += ["", Text(summary.silence(report))]
     parts += coverage.tables(report)
     parts += coverage.sections(report, verbose=screen.verbose)
     return parts

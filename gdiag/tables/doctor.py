@@ -11,6 +11,7 @@ import polars as pl
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
 from gdiag.analyzers.needs import absent
+from gdiag.ingesters.text import redact
 from gdiag.measures.run import RunView
 from gdiag.model import Column, Report, Skip, Table, Value
 from gdiag.schema import TABLES, Records
@@ -111,7 +112,7 @@ def _unlocking(unable: dict[str, list[Analyzer]]) -> Table:
 def _rejects(records: Records) -> Table:
     rejects = records.rejects
     rows = [
-        (records.sources[row["source"]].path, row["line"], row["reason"], row["text"])
+        (records.sources[row["source"]].path, row["line"], row["reason"], redact(row["text"] or "", 200))
         for row in rejects.head(_REJECTS).iter_rows(named=True)
     ]
     title = f"Rejected lines ({rejects.height:,}{f', the first {_REJECTS}' if rejects.height > _REJECTS else ''})"

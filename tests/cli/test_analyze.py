@@ -74,3 +74,18 @@ def test_steps_outside_the_window_are_not_judged(run: Run, tmp_path: Path) -> No
     done = run("analyze", "run.jsonl", "--format", "json", "--steps", ":250")
     report = json.loads(done.stdout)
     assert report["runs"][0]["segments"] == [{"first_step": 0, "last_step": 250, "rows": 251}]
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "sarif"])
+def test_every_form_is_written(run: Run, tmp_path: Path, form: str) -> None:
+    write_run(tmp_path / "run.jsonl", nan_from=300)
+    done = run("analyze", "run.jsonl", "--format", form)
+    assert done.returncode == 1
+    assert b"run.jsonl" in done.stdout
+
+
+def test_tables_are_no_sarif(run: Run, tmp_path: Path) -> None:
+    write_run(tmp_path / "run.jsonl")
+    done = run("doctor", "run.jsonl", "--format", "sarif")
+    assert done.returncode == 2
+    assert b"use analyze" in done.stderr

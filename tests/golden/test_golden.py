@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gdiag.model import Report
 from gdiag.pipeline import diagnose, load
-from gdiag.renderers import json_v1, terminal
+from gdiag.renderers import json_v1, markdown, sarif, terminal
 from tests.golden.comparing import matches
 
 ROOT = Path(__file__).parent.parent.parent
@@ -34,6 +35,13 @@ def test_text(
     name: str, screen: terminal.Screen, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     matches(request, HERE / "text" / f"{SHOWN}-{name}.txt", terminal.render(report_on(SHOWN, monkeypatch), screen))
+
+
+@pytest.mark.parametrize(("suffix", "render"), [("md", markdown.render), ("sarif", sarif.render)])
+def test_other_forms(
+    suffix: str, render: Callable[[Report], str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matches(request, HERE / "text" / f"{SHOWN}.{suffix}", render(report_on(SHOWN, monkeypatch)))
 
 
 def test_the_healthy_sample_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from gdiag.model import Cause, Incident, Report, Run, Segment, Severity, Skip
-from gdiag.renderers.coverage import codes
+from gdiag.renderers.summary import codes
 from gdiag.renderers.terminal import Screen, render
 from tests.renderers.reports import SPIKE
 

@@ -1,0 +1,83 @@
+"""What was read, found, checked and not checked, in sentences: shared by the forms that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gdiag.model import Report, Run, Severity, Source
+from gdiag.renderers.words import count, shown, span
+
+
+def verdict(report: Report) -> str:
+    """1 critical, 2 warnings; or nothing found."""
+    counts = {s: sum(i.severity is s for i in report.incidents) for s in sorted(Severity, reverse=True)}
+    return ", ".join(_tally(n, severity) for severity, n in counts.items() if n) or "nothing found"
+
+
+def _tally(how_many: int, severity: Severity) -> str:
+    return count(how_many, severity.label) if severity is Severity.WARNING else f"{how_many} {severity.label}"
+
+
+def read(report: Report) -> str:
+    """run.jsonl, 1,200 rows, steps 0–1199."""
+    rows = sum(source.rows for source in report.sources)
+    files = shown(report.sources[0].path) if len(report.sources) == 1 else count(len(report.sources), "file")
+    steps = _steps(report.runs[0]) if len(report.runs) == 1 else count(len(report.runs), "run")
+    return ", ".join(filter(None, [files, count(rows, "row"), steps]))
+
+
+def _steps(run: Run) -> str:
+    if not run.segments:
+        return ""
+    return f"steps {span(min(s.first_step for s in run.segments), max(s.last_step for s in run.segments))}"
+
+
+def silence(report: Report) -> str:
+    """What "nothing found" means here, and what it does not mean."""
+    if not report.checked:
+        return "Nothing was judged: what the checks need was not logged. This is not a clean bill of health."
+    text = f"Nothing found by {count(len(report.checked), 'check')}.{_resolution(report)}"
+    if report.skipped:
+        text += (
+            f" {count(len(report.skipped), 'other')} could not run (below): what they look for is unknown, not absent."
+        )
+    return text
+
+
+def _resolution(report: Report) -> str:
+    """What is too short to leave a trace, where not every step was logged."""
+    spans = [(s.last_step - s.first_step) / (s.rows - 1) for run in report.runs for s in run.segments if s.rows > 1]
+    widest = max(spans, default=1.0)
+    if widest < 1.5:
+        return ""
+    return f" One row stands for {widest:.0f} steps: what is shorter may leave no trace."
+
+
+def source_line(source: Source) -> str:
+    """run.jsonl: jsonl, 1,200 rows, 2 rejected."""
+    rejected = f", {source.rejected:,} rejected" if source.rejected else ""
+    return f"{shown(source.path)}: {shown(source.format)}, {count(source.rows, 'row')}{rejected}"
+
+
+def by_reason(report: Report) -> dict[str, list[str]]:
+    """Reason → the codes of the checks that could not run for it."""
+    reasons: dict[str, list[str]] = {}
+    for skip in report.skipped:
+        reasons.setdefault(skip.reason, []).append(skip.code)
+    return reasons
+
+
+def codes(several: Sequence[str]) -> str:
+    """GD101–GD108 GD201: consecutive codes as one."""
+    groups: list[list[str]] = []
+    for code in several:
+        if (
+            groups
+            and code[2:].isdigit()
+            and groups[-1][-1][2:].isdigit()
+            and int(code[2:]) == int(groups[-1][-1][2:]) + 1
+        ):
+            groups[-1].append(code)
+        else:
+            groups.append([code])
+    return " ".join(f"{g[0]}–{g[-1]}" if len(g) > 2 else " ".join(g) for g in groups)
