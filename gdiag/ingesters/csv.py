@@ -104,11 +104,11 @@ def _table(data: bytes, shape: csv_rows.Shape) -> tuple[pl.DataFrame, int, list[
 
 def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:
     """The fast path: numbers as Float64 by the sample, None when any row does not fit."""
-    if shape.separator == " " or shape.decimal_comma or b"\0" in data[:4096]:
+    if shape.separator == " " or shape.decimal_comma or b"\0" in data[:4096] or _lone_quote(data):
         return None
     names = csv_rows.unique(list(shape.names))
-    sample = data[:262144].split(b"\n")[shape.skip : shape.skip + 100]
-    cells = list(csv.reader((line.decode("utf-8", "replace") for line in sample), delimiter=shape.separator))
+    sample = data[:262144].decode("utf-8", errors="replace").splitlines()[shape.skip : shape.skip + 100]
+    cells = list(csv.reader(sample, delimiter=shape.separator))
     kinds: dict[str, type[pl.DataType]] = {}
     for i, name in enumerate(names):
         column = [row[i] for row in cells if len(row) > i and row[i]]
@@ -128,6 +128,11 @@ def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:
         return None
     frame = frame.with_columns(pl.col(texts).str.strip_chars())
     return _unnamed(frame.with_columns(pl.int_range(shape.skip + 1, shape.skip + 1 + pl.len()).alias(_LINE)))
+
+
+def _lone_quote(data: bytes) -> bool:
+    """Whether a cell is one quotation mark, at which polars' number parser panics."""
+    return b'"' in data and re.search(rb'(?:^|[,;|\t\r\n])"(?:[,;|\t\r\n]|$)', data) is not None
 
 
 def _unnamed(frame: pl.DataFrame) -> pl.DataFrame:

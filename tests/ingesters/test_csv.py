@@ -120,6 +120,14 @@ def test_a_cut_anywhere_keeps_every_complete_row(cut: int) -> None:
     assert (0 if frame is None else frame.height) in (complete, complete + 1)
 
 
+@pytest.mark.parametrize("cell", ['"', '""', "x\ry", "\x00"])
+def test_odd_cells_cost_their_row_at_most(tmp_path: Path, cell: str, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{i},{1 / (i + 1)}\n" for i in range(30))
+    records = loaded(tmp_path, f"step,loss\n{rows}30,{cell}\n31,0.5\n")
+    assert records.steps["loss"].count() >= 30
+    assert "panicked" not in capfd.readouterr().err
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.binary(max_size=200))
 def test_noise_never_raises(content: bytes) -> None:
