@@ -108,9 +108,21 @@ def scan(
             break
         masked = again
         base = baseline(value, masked)
+    episodes = _beyond_habit(episodes, strength, masked, threshold)
     z = (value - base.level) / base.scale
     outliers = np.flatnonzero((z > outlier_z) & ~masked & (np.arange(rows) >= warmup))
     return Scan(base, z, strength, episodes, outliers, warmup)
+
+
+def _beyond_habit(
+    episodes: tuple[Episode, ...], strength: Floats, masked: NDArray[np.bool_], threshold: float
+) -> tuple[Episode, ...]:  # fmt: skip
+    """Episodes without the weak ones of a run in which many other stretches come close to the threshold."""
+    near = np.flatnonzero((strength > 0.75 * threshold) & ~masked)
+    stretches = 1 + int(np.sum(np.diff(near) > SCALES[-1])) if len(near) else 0
+    if stretches < 5 * max(1, len(episodes)):
+        return episodes
+    return tuple(episode for episode in episodes if episode.z >= 8.0)
 
 
 def _tail_share(z: Floats, masked: NDArray[np.bool_], warmup: int) -> float:
@@ -188,6 +200,10 @@ def _episode(
     last = onset + int(raised[-1])
     scale = float(base.scale[onset])
     expected = expected_level(value, base, onset)
+    until = min(len(value), onset + 16)
+    early = (value[onset:until] - expected.over(onset, until)) / scale
+    if 4 * np.sum(early < -2.0) > np.sum(early > 2.0):  # noise that grows both ways
+        return None
     peak = onset + int(np.argmax(value[onset : last + 1]))
     excess = float(value[peak]) - expected(peak)
     if excess < max(least, 3 * base.noise, 3 * scale) or not _rises(value, onset, last, scale):
