@@ -85,14 +85,19 @@ def slow_rise(
 ) -> Rise | None:  # fmt: skip
     """The rise at the end of `value` above its best level, None where there is none.
 
-    The last three blocks must lie over the best level (median of three blocks) by `errors` standard errors, by
-    `least_share` of what the run gained before, and by twice any earlier upswing of the same run: a curve that wanders
-    is no divergence. Rows `masked` (episodes) are left out.
+    Blocks are tried in two sizes, fifty and twenty to a run. The last three must lie over the best
+    level (median of three blocks) by `errors` standard errors, by `least_share` of what the run gained before, and by
+    twice any earlier upswing of the same run: a curve that wanders is no divergence. Rows `masked` (episodes) are left
+    out.
     """
     kept = np.flatnonzero(~masked)
     if len(kept) < 60:
         return None
-    held = blocks(value[kept])
+    fine = _rise(blocks(value[kept]), kept, errors, least_share)
+    return fine or _rise(blocks(value[kept], len(kept) // 20), kept, errors, least_share)
+
+
+def _rise(held: Blocks, kept: NDArray[np.int64], errors: float, least_share: float) -> Rise | None:
     count = len(held.level)
     smooth = running_median(held.level, 3, centre=True)
     warm = max(1, count // 10)
