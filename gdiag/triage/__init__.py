@@ -42,7 +42,7 @@ def _incident(case: Case, findings: tuple[int, ...]) -> Incident:
     causes = rank(case)
     times = [f.where for f in case.findings if f.where.time is not None]
     return Incident(
-        title=title(case), pattern=case.pattern, severity=case.lead.severity, run=case.facts.run, onset_step=case.onset,
+        title=title(case), pattern=case.pattern, severity=case.severity, run=case.facts.run, onset_step=case.onset,
         last_step=case.last, onset_time=case.lead.where.time or min((t.time for t in times if t.time is not None), default=None),
         last_time=max((t.last_time or t.time for t in times if t.time is not None), default=None),
         zone_known=all(t.zone_known for t in times), layer=case.layer, rank=case.rank, host=case.host, gpu=case.gpu,
@@ -57,7 +57,7 @@ def _cost(case: Case) -> Cost:
     What is only worth knowing costs nothing, unless its finding says what it took.
     """
     lost = case.number("seconds_lost")
-    if case.onset is None or (case.lead.severity is Severity.INFO and lost is None):
+    if case.onset is None or (case.severity is Severity.INFO and lost is None):
         return Cost()
     end = case.number("recovery_step") or case.last
     steps = int(end - case.onset + 1) if end is not None else None

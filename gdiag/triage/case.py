@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gdiag.model import DataWindow, Finding, Pattern, Value
+from gdiag.model import DataWindow, Finding, Pattern, Severity, Value
 from gdiag.triage.facts import RunFacts
 
 
@@ -27,6 +27,11 @@ class Case:
     host: str | None = None
     gpu: int | None = None
     data: DataWindow | None = None
+
+    @property
+    def severity(self) -> Severity:
+        """That of the gravest finding."""
+        return max(f.severity for f in self.findings)
 
     def find(self, *codes: str) -> Finding | None:
         """The first finding of the incident with one of `codes`."""

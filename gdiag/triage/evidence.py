@@ -200,10 +200,11 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("gradient_explosion", "gradient", 0.9, found("GD201", least=Severity.WARNING)),
     Rule("vanishing_gradient", "layer", 3.5, found("GD202", least=Severity.WARNING)),
     Rule("dead_layer", "layer", 2.2, found("GD203")),
-    Rule("attention_logit_growth", "layer", 2.6, found("GD210", least=Severity.WARNING)),
+    Rule("attention_logit_growth", "numerics", 3.2, found("GD210", least=Severity.WARNING)),
     Rule("attention_logit_growth", "layer", 0.8, _kind("attention_qkv", "the attention projection {} moves first")),
-    Rule("output_logit_growth", "layer", 2.6, found("GD211", least=Severity.WARNING)),
+    Rule("output_logit_growth", "numerics", 3.2, found("GD211", least=Severity.WARNING)),
     Rule("output_logit_growth", "layer", 0.8, _kind("lm_head", "the output head {} moves first")),
+    Rule("output_logit_growth", "layer", 1.0, lambda c: f.message if (f := c.find("GD207")) and c.find("GD211") else None),
     Rule("weight_decay_too_small", "layer", 1.5, found("GD207", least=Severity.WARNING)),
     # Numerics.
     Rule("numeric_overflow", "layer", 2.0, _in_a_layer),

@@ -57,6 +57,9 @@ ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", 
 SHARP: Final = frozenset({"GD101", "GD102", "GD109", "GD208", "GD302", "GD306"})
 """Findings dated to the row: they date a slow rise, whose own onset is only known to a few blocks of rows."""
 
+HINTS: Final = frozenset({"GD205", "GD206", "GD207", "GD209", "GD210", "GD211", "GD213"})
+"""Findings that explain more than they describe: they lead only where no finding of at least a warning describes."""
+
 ROOM: Final = {"GD0": "log", "GD1": "model", "GD2": "model", "GD3": "model", "GD4": "model", "GD5": "time", "GD6": "time",
                "GD7": "network"}  # fmt: skip
 HARDWARE: Final = frozenset({"GD403", "GD404", "GD606"})
@@ -131,6 +134,11 @@ def _by_onset(finding: Finding) -> tuple[float, float, int]:
 
 
 def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
+    if finding.code == "GD207":
+        same_layer = (
+            g for g in groups if any(f.code == "GD211" and f.where.layer == finding.where.layer for f in g.members)
+        )
+        return next(same_layer, None)
     if finding.code in ALONE:
         return None
     room = _room(finding) if finding.code in PATTERN or finding.code.startswith(("GD5", "GD6")) else "model"
@@ -180,10 +188,7 @@ def _absorb_learning(groups: list[Group]) -> None:
 
 def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts) -> Case:
     """Name and place an event."""
-    lead = min(
-        (f for f in members if f.code in PATTERN),
-        key=lambda f: (-f.severity, LEADS.index(f.code) if f.code in LEADS else len(LEADS), f.where.step or 0),
-    )
+    lead = min((f for f in members if f.code in PATTERN), key=_precedence)
     spread = frozenset() if lead.code in LEARNING else LEARNING
     events = [f for f in members if f is lead or f.code not in ALONE | spread]
     alarms = [f for f in events if f.severity >= min(lead.severity, Severity.WARNING)] or events
@@ -198,6 +203,12 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
         host=_first([lead.where.host, *(f.where.host for f in members)]),
         gpu=_first([lead.where.gpu, *(f.where.gpu for f in members)]), data=_window(members),
     )  # fmt: skip
+
+
+def _precedence(finding: Finding) -> tuple[object, ...]:
+    describes = finding.severity > Severity.INFO and finding.code not in HINTS
+    place = LEADS.index(finding.code) if finding.code in LEADS else len(LEADS)
+    return (not describes, -finding.severity, place, finding.where.step or 0)
 
 
 LAYER_WITNESSES: Final = (
@@ -222,8 +233,14 @@ def _layer(members: list[Finding], lead: Finding) -> str | None:
     for code in LAYER_WITNESSES:
         for finding in members:
             if finding.code == code and finding.where.layer:
-                return finding.where.layer
+                return _narrowed(finding.where.layer, members)
     return None
+
+
+def _narrowed(layer: str, members: list[Finding]) -> str:
+    """The part of a block that moved first, where one of the findings names it."""
+    parts = [f.where.layer for f in members if f.code in {"GD205", "GD206"} and f.where.layer]
+    return next((part for part in parts if part.startswith(f"{layer}.")), layer)
 
 
 def _first(values: Sequence[T | None]) -> T | None:

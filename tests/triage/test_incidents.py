@@ -98,3 +98,19 @@ def test_a_sharp_event_dates_a_slow_rise() -> None:
         finding("GD104", 815, 1499, CRITICAL, evidence=slow), finding("GD302", 1039, 1043, evidence=ratio)
     )
     assert [(i.pattern, i.onset_step, i.causes[0].cause) for i in found] == [("divergence", 1039, "lr_jump")]
+
+
+def test_a_shape_names_the_incident_and_a_hint_explains_it() -> None:
+    found = incidents(
+        finding("GD210", 1356, 1999, CRITICAL, layer="layers.0"),
+        finding("GD103", 1420, 1928),
+        finding("GD205", 1417, 1452, INFO, layer="layers.0.q_proj"),
+    )
+    assert [(i.pattern, i.severity, i.layer) for i in found] == [("repeated_spikes", CRITICAL, "layers.0.q_proj")]
+    assert found[0].causes[0].cause == "attention_logit_growth"
+
+
+def test_growth_of_the_head_belongs_to_its_logits() -> None:
+    found = incidents(finding("GD211", 1480, 1999, layer="lm_head"), finding("GD207", 1600, 1999, layer="lm_head"))
+    assert len(found) == 1
+    assert found[0].causes[0].cause == "output_logit_growth"
