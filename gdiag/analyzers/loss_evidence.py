@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from gdiag.measures.loss_events import LossEvent, LossView
 from gdiag.measures.onset import Onset, onset_context
 from gdiag.measures.run import RunView
-from gdiag.model import Location, Measure
+from gdiag.model import Location, Measure, Severity
 
 
 def unit_of(event: LossEvent) -> str:
@@ -26,6 +26,26 @@ def context(event: LossEvent, view: LossView) -> Onset:
     return onset_context(event.path, event.onset_step, event.step(event.peak), view.every)
 
 
+CYCLE_ROWS = 50
+"""Rows after the start of a schedule's new cycle in which a rise is the cycle's."""
+
+
+def planned(run: RunView, view: LossView, event: LossEvent) -> bool:
+    """Whether the run's own plan explains the rise: a new cycle of a schedule with restarts, or longer sequences."""
+    schedule = run.schedule
+    if schedule is not None and schedule.shape == "restarts":
+        reach = CYCLE_ROWS * view.every
+        if any(-view.every <= event.onset_step - start <= reach for start in schedule.changes):
+            return True
+    ratio = context(event, view).seq_len_ratio
+    return ratio is not None and abs(ratio - 1) > 0.05 and event.kind != "divergence"
+
+
+def alarm(run: RunView, view: LossView, event: LossEvent) -> Severity:
+    """Warning, or info for what the run's plan explains."""
+    return Severity.INFO if planned(run, view, event) else Severity.WARNING
+
+
 def place(run: RunView, event: LossEvent) -> Location:
     """The event's rows in the file, from onset to end."""
     onset = event.curve.finite
@@ -41,6 +61,7 @@ def onset_measures(found: Onset) -> list[Measure]:
         ("lr_at_onset", found.lr, "", None), ("lr_share_of_peak", found.lr_share_of_peak, "", None),
         ("lr_ratio", found.lr_ratio, "", None), ("sample_start", found.sample_start, "", None),
         ("sample_end", found.sample_end, "", None), ("token_entropy_z", found.token_entropy_z, "", 4.0),
+        ("batch_ratio", found.batch_ratio, "", None), ("seq_len_ratio", found.seq_len_ratio, "", None),
     )  # fmt: skip
     return [Measure(name, value, unit, limit) for name, value, unit, limit in named if value is not None]
 
@@ -58,6 +79,8 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
         Measure("log_interval", view.every, "step"),
         Measure("lone_row", event.lone),
     ]
+    if planned(run, view, event):
+        measures.append(Measure("planned", True))
     if math.isfinite(event.level_after):
         measures.append(Measure("level_after", event.level_after, unit))
     if event.recovery is not None:

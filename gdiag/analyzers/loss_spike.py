@@ -2,7 +2,7 @@
 
 What it checks: windowed sums of robust deviations from the run's own recent level (winsorised, so that no single row
 can fill a window) over the threshold, with a peak well above the noise. A single row counts only where no tail of hard
-batches explains it. Spikes that repeat are GD103, levels that stay up GD105, divergences GD104.
+batches explains it. A rise at the start of a new cycle of the schedule, or with longer sequences, is information. Spikes that repeat are GD103, levels that stay up GD105, divergences GD104.
 
 Why it matters: steps are lost while the loss recovers, and an after-effect means that the model was harmed. Most spikes
 that recover need nothing.
@@ -13,11 +13,11 @@ to a checkpoint about 100 steps before the onset and skip 200-500 batches (PaLM,
 
 from __future__ import annotations
 
-from gdiag.analyzers.loss_evidence import amount, event_measures, place, unit_of
+from gdiag.analyzers.loss_evidence import alarm, amount, event_measures, place, unit_of
 from gdiag.measures.loss_events import LossEvent, LossView
 from gdiag.measures.repeats import single_spikes
 from gdiag.measures.run import RunView
-from gdiag.model import Finding, Severity
+from gdiag.model import Finding
 
 CODE = "GD102"
 NAME = "loss-spike"
@@ -51,4 +51,4 @@ def _finding(run: RunView, view: LossView, event: LossEvent, z: float) -> Findin
         f"Loss rises {amount(event.excess, unit)} ({event.z:.0f} times its noise) above its level of "
         f"{amount(event.level, unit)} at step {event.onset_step} {end}"
     )
-    return Finding(CODE, NAME, Severity.WARNING, said, place(run, event), event_measures(run, view, event, z))
+    return Finding(CODE, NAME, alarm(run, view, event), said, place(run, event), event_measures(run, view, event, z))

@@ -12,9 +12,9 @@ rate, batch size or sequence length changes explains itself.
 
 from __future__ import annotations
 
-from gdiag.analyzers.loss_evidence import amount, event_measures, place, unit_of
+from gdiag.analyzers.loss_evidence import alarm, amount, event_measures, place, unit_of
 from gdiag.measures.run import RunView
-from gdiag.model import Finding, Severity
+from gdiag.model import Finding
 
 CODE = "GD105"
 NAME = "loss-step-up"
@@ -38,5 +38,5 @@ def analyze(run: RunView, *, z: float = 3.0) -> list[Finding]:
                 f"{event.onset_step} and stays there"
             )
             evidence = event_measures(run, view, event, z)
-            findings.append(Finding(CODE, NAME, Severity.WARNING, said, place(run, event), evidence))
+            findings.append(Finding(CODE, NAME, alarm(run, view, event), said, place(run, event), evidence))
     return findings

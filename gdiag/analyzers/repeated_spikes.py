@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.analyzers.loss_evidence import amount, event_measures, place, unit_of
+from gdiag.analyzers.loss_evidence import alarm, amount, event_measures, place, unit_of
 from gdiag.measures.repeats import Series, spike_series
 from gdiag.measures.run import RunView
-from gdiag.model import Finding, Measure, Severity
+from gdiag.model import Finding, Measure
 
 CODE = "GD103"
 NAME = "repeated-spikes"
@@ -47,7 +47,8 @@ def analyze(run: RunView, *, z: float = 4.0) -> list[Finding]:
         where = place(run, first)
         where = run.where(first.curve.finite.row(first.onset), last_step=last.last_step, time=where.time)
         evidence = (*_series_measures(series), *event_measures(run, view, largest, z))
-        findings.append(Finding(CODE, NAME, Severity.WARNING, said, where, evidence))
+        severity = max(alarm(run, view, event) for event in series.events)
+        findings.append(Finding(CODE, NAME, severity, said, where, evidence))
     return findings
 
 

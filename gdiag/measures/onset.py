@@ -33,6 +33,10 @@ class Onset:
     """Samples consumed by the onset's step: first inclusive, last exclusive."""
     token_entropy_z: float | None = None
     """Token entropy of the onset's batch in robust standard deviations of the batches before."""
+    batch_ratio: float | None = None
+    """Batch size two rows after the onset over that three rows before."""
+    seq_len_ratio: float | None = None
+    """The same of the sequence length."""
     time: float | None = None
     """Unix seconds of the onset's row."""
 
@@ -44,7 +48,8 @@ def onset_context(path: Path, onset: int, peak: int, every: int) -> Onset:
     batch = batch_window(path.curve("sample_start"), path.curve("sample_end"), path.curve("samples"), onset)
     start, end = (batch.first, batch.last) if batch is not None else (None, None)
     return Onset(
-        ratio, lead, rate, share, change, start, end, own_history_z(path.curve("token_entropy"), onset), _exact(path.curve("time"), onset),
+        ratio, lead, rate, share, change, start, end, own_history_z(path.curve("token_entropy"), onset),
+        _step(path.curve("batch_size"), onset), _step(path.curve("seq_len"), onset), _exact(path.curve("time"), onset),
     )  # fmt: skip
 
 
@@ -76,6 +81,14 @@ def _rate(curve: Curve, onset: int) -> tuple[float | None, float | None, float |
     row = int(np.searchsorted(curve.step, onset, side="right")) - 1
     before = float(curve.value[max(0, row - 10)])
     return rate, rate / peak if peak > 0 else None, rate / before if before > 0 else None
+
+
+def _step(curve: Curve, onset: int) -> float | None:
+    """The column two rows after `onset` over three rows before; None where it is not logged around."""
+    row = int(np.searchsorted(curve.step, onset))
+    if row < 3 or row >= len(curve) or curve.value[row - 3] <= 0:
+        return None
+    return float(curve.value[min(row + 2, len(curve) - 1)] / curve.value[row - 3])
 
 
 def _exact(curve: Curve, step: int) -> float | None:

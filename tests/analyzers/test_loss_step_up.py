@@ -31,3 +31,11 @@ def test_quiet_on_spikes_and_steps_down() -> None:
 
 def test_threshold_sets_the_least_excess() -> None:
     assert analyze(view({"loss": learning(2000) + climb(2000, 1200, 0.5, 2)}), z=50) == []
+
+
+def test_longer_sequences_explain_a_step() -> None:
+    loss = learning(2000) + climb(2000, 1200, 0.5, 2)
+    longer = np.where(np.arange(2000) < 1200, 1024, 2048)
+    (finding,) = analyze(view({"loss": loss, "seq_len": longer}))
+    assert finding.severity is Severity.INFO
+    assert finding.number("seq_len_ratio") == 2

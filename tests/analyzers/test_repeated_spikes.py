@@ -48,3 +48,12 @@ def test_one_spike_and_two_far_apart_are_none() -> None:
 
 def test_threshold_sets_the_least_excess() -> None:
     assert analyze(view({"loss": series((500, 1000, 1500))}), z=1000) == []
+
+
+def test_cycles_of_the_schedule_are_information() -> None:
+    row = np.arange(3000)
+    lr = 1e-3 * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * (row % 600) / 600)))
+    loss = learning(3000) + 0.6 * (lr / 1e-3) * (row >= 600)
+    for finding in [*analyze(view({"loss": loss, "lr": lr})), *loss_spike.analyze(view({"loss": loss, "lr": lr}))]:
+        assert finding.severity is Severity.INFO
+        assert finding.measure("planned") is True
