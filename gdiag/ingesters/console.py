@@ -263,7 +263,10 @@ def finish(
         wide = pl.concat([found.wide, named], how="diagonal_relaxed").sort("line", maintain_order=True)
         found = replace(found, wide=wide)
     asked = set(options.columns.values())
-    names = {old: new for old, new in (rename or {}).items() if old in found.wide.columns and old not in asked}
+    names: dict[str, str] = {}
+    for old, new in (rename or {}).items():
+        if old in found.wide.columns and old not in asked and new not in names.values():
+            names[old] = new
     wide = found.wide.drop([new for new in names.values() if new in found.wide.columns and new not in names]).rename(
         names
     )

@@ -16,6 +16,7 @@ import polars as pl
 from gdiag.ingesters import console, fields
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.text import NUMBER
 
 FORMAT: Final = "deepspeed"
 _SNIFF: Final = re.compile(rb"\] step=\d+, skipped=\d+, lr=\[|/global_step=\d+, RunningAvgSamplesPerSec=")
@@ -37,6 +38,7 @@ def read(given: Input, options: Options) -> Reading:
     notes: list[str] = []
     if len(wide):
         wide = _per_engine(wide)
+    if "skipped" in wide.columns:
         wide = wide.with_columns(_new_skips(wide))
     speeds = _step_time(speeds, notes)
     if len(wide) and "time" in speeds.columns:
@@ -108,7 +110,8 @@ def _perplexities(table: pl.DataFrame, wide: pl.DataFrame) -> pl.DataFrame:
     lines = table.filter(pl.col("text").str.contains(r"^ppl: [\d.e+]+\s*$"))
     rows: list[dict[str, float]] = []
     for line, text in lines.iter_rows():
-        value = float(text.split(":")[1])
+        number = re.fullmatch(rf"ppl: ({NUMBER})\s*", text)
+        value = float(number[1].replace(",", "")) if number else 0.0
         before = wide.filter(pl.col("line") < line)["step"].last() if len(wide) else None
         if value > 0:
             rows.append(

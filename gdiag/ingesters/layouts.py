@@ -12,6 +12,9 @@ from gdiag.ingesters import tokens
 
 _SEPARATORS: Final = (" | ", " - ", ", ", "\t", " ")
 """Tried in this order where a grammar names none: one split is cheaper than one per label."""
+_NESTED: Final = 24
+_NUMBERS: Final = 300
+"""Numbers of a piece and of a line at most: what has more is many lines run together, not one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,8 @@ def _learn(samples: Sequence[str], separator: str | None, first: str) -> Layout 
     for index, (between, numbers) in enumerate(parsed):
         glue, kept = _merge_constants(between, numbers, [line[index] for line in alike])
         slots.append(tuple(_slots(glue, kept, first if not slots else "", seen)))
+    if max(map(len, slots)) > _NESTED or sum(map(len, slots)) > _NUMBERS:
+        return None
     if not any(slots) or (first and (not slots[0] or slots[0][0].name != first)):
         return None
     return Layout(separator, tuple(slots))

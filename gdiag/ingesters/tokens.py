@@ -16,6 +16,8 @@ _SCALES: Final = {
     "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12,
 }  # fmt: skip
 """Units glued to a number → factor to s or B, and SI suffixes. (GB as printed by torch is 2**30 or 1e9: within 7 %.)"""
+_KEYS: Final = ("line", "prefix", "run", "source")
+"""Names that rows bear already."""
 _EDGE: Final = " \t:=|,;()[]{}<>'\"~-"
 
 
@@ -26,7 +28,8 @@ def label(literal: str) -> str:
     if name.count("(") > name.count(")"):
         name += ")"
     name = name.strip(_EDGE.replace(")", "") + "/#").lstrip(")")
-    return re.sub(r"\s+", " ", name) if re.search(r"[A-Za-z]", name) else ""
+    name = re.sub(r"\s+", " ", name) if re.search(r"[A-Za-z]", name) else ""
+    return f"{name} value" if name in _KEYS else name
 
 
 def later_label(literal: str) -> str:
