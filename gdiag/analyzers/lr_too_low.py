@@ -2,7 +2,7 @@
 
 What it checks: whether the loss falls, but by little of its start and in proportion to the learning rate spent, so that
 the second half of it still brings a third of the gain or more, while the gradient norm stays as large as at the
-start and the parameters hardly move. Runs that learn make most of their gain early.
+start and the parameters hardly move; or whether the loss of a fresh model does not move at all and neither do they. Runs that learn make most of their gain early.
 
 Why it matters: the model is where it was initialized; the run costs its full price for nothing.
 
@@ -24,6 +24,9 @@ CODE = "GD304"
 NAME = "lr-too-low"
 NEEDS: tuple[str, ...] = ("steps.lr", "steps.loss")
 
+STILL = 1e-3
+"""Relative change of the parameter norms over a run below which the optimizer does next to nothing."""
+
 
 def analyze(
     run: RunView,
@@ -33,28 +36,35 @@ def analyze(
     drift: float = 0.05,
     untrained: float = 4.0,
     least_rows: int = 500,
+    tiny: float = 5e-6,
 ) -> list[Finding]:
     """At most one finding, for the whole run.
 
     most_gain: fall of the loss as a share of its start, above which the run learns. late_share: least share of it made in
     the second half of the learning rate spent. drift: most relative change of the parameter norms. untrained: loss [nat]
     from which a model counts as fresh where neither vocabulary nor token entropy says so. least_rows: rows from which a log
-    that ends in its warm-up is judged.
+    that ends in its warm-up is judged. tiny: peak rate below which a loss that does not move at all, of a fresh model whose
+    parameter norms are not logged, is put down to it.
     """
     schedule = run.schedule
-    if schedule is None or schedule.jumps:
+    if schedule is None or schedule.jumps or run.gradient_surge is not None:
         return []
     lr, loss, grad = run.series("lr").finite, run.series("loss"), run.series("grad_norm")
     seen = slow_descent(lr, loss, grad)
     if seen is None or len(loss.nonfinite):
         return []
     moved = _drift(run)
-    if (
-        not 4 * seen.error < seen.gain < most_gain * seen.start
-        or not late_share <= seen.late_share <= 1 - late_share / 2
-        or (seen.grad_ratio is not None and not 0.4 <= seen.grad_ratio <= 2.5)
-        or (moved is not None and moved > drift)
-    ):
+    still = moved is not None and moved < STILL
+    if _crawls(seen, most_gain, late_share) and (moved is None or moved <= drift):
+        words = f"falls by only {seen.gain:.3f} of {seen.start:.3f} nat over the run"
+        part = f", {seen.late_share:.0%} of it in the second half of the learning rate spent"
+    elif abs(seen.gain) <= 4 * seen.error and (still or (moved is None and schedule.peak < tiny)):
+        words, part = f"stays at {seen.start:.3f} nat over the run", ""
+        if not _fresh(run, seen, untrained):
+            return []
+    else:
+        return []
+    if seen.grad_ratio is not None and not 0.4 <= seen.grad_ratio <= 2.5:
         return []
     share = schedule.warmup_steps / max(1, schedule.last_step - schedule.first_step)
     # A short log that ends in the warm-up says nothing yet.
@@ -77,11 +87,16 @@ def analyze(
     return [
         Finding(
             CODE, NAME, severity,
-            f"The loss falls by only {seen.gain:.3f} of {seen.start:.3f} nat over the run {why}, {seen.late_share:.0%} of it in the second half of the learning rate spent",
+            f"The loss {words} {why}{part}",
             run.where(loss.finite.row(0), step=int(loss.step[0]), last_step=int(loss.step[-1])),
             tuple(evidence),
         )
     ]  # fmt: skip
+
+
+def _crawls(seen: Slow, most_gain: float, late_share: float) -> bool:
+    """Whether the loss falls, by little, and as much late as early."""
+    return 4 * seen.error < seen.gain < most_gain * seen.start and late_share <= seen.late_share <= 1 - late_share / 2
 
 
 def _fresh(run: RunView, seen: Slow, untrained: float) -> bool:

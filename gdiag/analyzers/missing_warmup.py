@@ -38,10 +38,15 @@ def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3, seen_from
         return []
     seen = run.peak_instability
     bad = seen is not None and (seen.ends_nonfinite or not seen.recovered or seen.worse_share >= lasting)
+    surge = run.gradient_surge
     message = f"The learning rate starts at {float(lr.value[0]):.3g}, its peak, without a warm-up"
     evidence = [Measure("lr_at_onset", float(lr.value[0])), Measure("lr_share_of_peak", 1.0, limit=share)]
     last = None
-    if bad and seen is not None:
+    if surge is not None:
+        bad, last = True, surge.step
+        message += f", gradients grow {surge.grad_ratio:.0f}-fold within {surge.step - schedule.first_step} steps, and the loss stays where it began"
+        evidence += [Measure("unstable_from", surge.step, "step"), Measure("grad_ratio", surge.grad_ratio)]
+    elif bad and seen is not None:
         last = seen.step
         message += f", and the run is unstable from step {seen.step} on"
         evidence += [Measure("unstable_from", seen.step, "step"), Measure("ends_nonfinite", seen.ends_nonfinite)]

@@ -47,8 +47,8 @@ def _finding(run: RunView, seen: Mismatch) -> Finding:
         Measure("kind", seen.kind),
         Measure("lr_before", seen.before),
         Measure("lr_at_onset", seen.after),
-        Measure("at_restart", True),
-        Measure("steps_lost", seen.restart.rewound, "step"),
+        Measure("at_restart", seen.marked),
+        Measure("steps_lost", seen.rewound, "step"),
     ]
     if seen.before > 0:
         evidence.insert(1, Measure("lr_ratio", seen.after / seen.before, limit=1 + MISMATCH))
@@ -58,7 +58,7 @@ def _finding(run: RunView, seen: Mismatch) -> Finding:
         evidence.append(Measure("schedule_steps_per_step", seen.factor, limit=1.8))
     return Finding(
         CODE, NAME, Severity.WARNING,
-        f"After the restart at step {seen.step} the learning rate is {seen.after:.3g} where {seen.before:.3g} is due: it {words}",
+        f"{'After the restart at' if seen.marked else 'From'} step {seen.step} {'on ' if not seen.marked else ''}the learning rate is {seen.after:.3g} where {seen.before:.3g} is due: it {words}",
         run.where(run.series("lr").finite.row(seen.index), step=seen.step),
         tuple(evidence),
     )  # fmt: skip

@@ -2,7 +2,9 @@
 
 What it checks: from the first step to as long after the warm-up as the warm-up took, whether the smoothed loss rises
 above its best and stays there, whether gradient norms leave their usual range a hundredfold, and whether the run ends
-in NaN after that; and runs that learned all they ever learn before the peak, after a violent step there.
+in NaN after that; gradients that grow manyfold in the first steps while the loss stays where it began; runs that learned
+all they ever learn before the peak, after a violent step there; gradients that wander near the peak and calm when the
+rate falls.
 
 Why it matters: this is what a learning rate beyond the edge of stability looks like; such runs end in NaN, diverge, or
 sit at the level of the token frequencies for the rest of their budget.
@@ -13,6 +15,9 @@ attention logits grow first.
 
 from __future__ import annotations
 
+import numpy as np
+
+from gdiag.measures.gradient_level import Calming, Surge
 from gdiag.measures.peak_stability import WILD, Instability, Stalled
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -33,8 +38,43 @@ def analyze(run: RunView, *, lasting: float = 0.3, least_share: float = 0.1) -> 
         harmed = seen.ends_nonfinite or not seen.recovered
         if harmed or seen.worse_share >= lasting:
             return [_unstable(run, seen, Severity.CRITICAL if harmed else Severity.WARNING, lasting)]
+    if run.gradient_surge is not None:
+        return [_surge(run, run.gradient_surge)]
     stalled = run.peak_stall
-    return [_stalled(run, stalled)] if stalled is not None and stalled.violent else []
+    if stalled is not None and stalled.violent:
+        return [_stalled(run, stalled)]
+    return [_calming(run, run.gradient_calming)] if run.gradient_calming is not None else []
+
+
+def _surge(run: RunView, seen: Surge) -> Finding:
+    end = "until late in the run" if seen.recovered else "to the end"
+    return Finding(
+        CODE, NAME, Severity.WARNING if seen.recovered else Severity.CRITICAL,
+        f"Gradient norms grow {seen.grad_ratio:.0f}-fold in the first steps while the learning rate reaches {seen.lr_share:.0%} of its peak, and the loss stays where it began {end}",
+        run.where(step=seen.step, last_step=seen.last_step),
+        (
+            Measure("kind", "surge"),
+            Measure("lr_share_of_peak", seen.lr_share),
+            Measure("grad_ratio", seen.grad_ratio, limit=5.0),
+            Measure("loss_share", seen.loss_share, limit=0.95),
+            Measure("recovered", seen.recovered),
+        ),
+    )  # fmt: skip
+
+
+def _calming(run: RunView, seen: Calming) -> Finding:
+    return Finding(
+        CODE, NAME, Severity.WARNING,
+        f"Gradient norms wander {np.exp(seen.spread_high):.1f}-fold near the peak learning rate, {np.exp(seen.spread_low):.1f}-fold once it has fallen, at {seen.level_ratio:.1f} times the level",
+        run.where(step=seen.step, last_step=seen.last_step),
+        (
+            Measure("kind", "calming"),
+            Measure("lr_share_of_peak", 1.0),
+            Measure("level_ratio", seen.level_ratio, limit=2.0),
+            Measure("spread_high", seen.spread_high, limit=1.3),
+            Measure("spread_low", seen.spread_low),
+        ),
+    )  # fmt: skip
 
 
 def _unstable(run: RunView, seen: Instability, severity: Severity, lasting: float) -> Finding:

@@ -113,7 +113,7 @@ def slow_descent(lr: Points, loss: Curve, grad: Curve) -> Slow | None:
     place = np.array([np.median(at[p]) for p in parts])
     start = float(np.median(loss.value[: max(3, len(loss) // 100)]))
     gain = start - float(level[-1])
-    if gain <= 0 or at[-1] <= 0:
+    if at[-1] <= 0:
         return None
     middle = float(np.interp(0.5 * at[-1], place, level))
     error = 1.25 * _noise(loss.value) * sqrt(2 / (len(loss) / blocks))
@@ -122,4 +122,4 @@ def slow_descent(lr: Points, loss: Curve, grad: Curve) -> Slow | None:
         part = max(5, len(grad) // 10)
         early, late = float(np.median(grad.value[:part])), float(np.median(grad.value[-part:]))
         ratio = late / early if early > 0 else None
-    return Slow(gain, start, (middle - float(level[-1])) / gain, error, ratio)
+    return Slow(gain, start, (middle - float(level[-1])) / gain if gain > 0 else 0.0, error, ratio)

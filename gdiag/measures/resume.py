@@ -104,12 +104,14 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
     rise = max(jump, jumps[0])
     back = _recovery(excess, rise, noise)
     start = float(np.median(value[: min(5, i)]))
+    grad_ratio = _grad_ratio(grad, int(loss.step[i]))
     kind: Kind = "clean"
     if jump < -1.5 * limit:
         kind = "lower"
     elif jump > limit:
         # A model that knows nothing is near the start of the run, however fast it learns again.
-        fresh = start - before > 4 * limit and rise > 0.6 * (start - before)
+        large = grad_ratio is not None and grad_ratio > 3
+        fresh = start - before > (2 if large else 4) * limit and rise > 0.6 * (start - before)
         kind = "fresh_model" if fresh else "transient" if back is not None else "level"
     half = next((k for k in range(len(rows)) if np.median(excess[k : k + 5]) <= 0.5 * rise), None)
     return Resume(
@@ -117,7 +119,7 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
         float(np.median(rows[int(0.6 * len(rows)) :])), noise, limit,
         int(loss.step[i + back]) if back is not None and jump > limit else None,
         float(loss.step[i + half] - loss.step[i]) if half is not None and jump > limit else None,
-        _grad_ratio(grad, int(loss.step[i])),
+        grad_ratio,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from gdiag.measures.coupling import Coupling, coupling
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.data import Window, batch_window, own_history_z
 from gdiag.measures.evaluation import EvalChange, Overfit, eval_change, overfit
+from gdiag.measures.gradient_level import Calming, Surge, calming, surge
 from gdiag.measures.gradients import Scaling, scaling, steady, total_of_layers, unscaled
 from gdiag.measures.layers import LayerScan, LayerTable, layer_table, scan_layers
 from gdiag.measures.loss_events import LossView, loss_view
@@ -150,6 +151,18 @@ class RunView:
         if self.schedule is None:
             return None
         return stalled(self.schedule, self.series("lr"), self.series("loss"), self.series("grad_norm"))
+
+    @cached_property
+    def gradient_surge(self) -> Surge | None:
+        """Gradients that grow manyfold in the first steps while nothing is learned."""
+        if self.schedule is None:
+            return None
+        return surge(self.schedule, self.series("lr"), self.series("loss"), self.series("grad_norm"))
+
+    @cached_property
+    def gradient_calming(self) -> Calming | None:
+        """Gradients that wander near the peak learning rate and calm when it has fallen."""
+        return calming(self.schedule, self.series("lr"), self.series("grad_norm")) if self.schedule else None
 
     @cached_property
     def resumes(self) -> list[Resume]:

@@ -37,8 +37,8 @@ class Breach:
 def breaches(start: Curve, end: Curve, restarts: Sequence[int]) -> list[Breach]:
     """Places where ids fall back or leap ahead.
 
-    A fall back to the smallest ids away from a restart is a new epoch and left out; so is everything where ids do not
-    rise in order.
+    A fall back to the smallest ids away from a restart is a new epoch where no later id passes it, and left out; so is
+    everything where ids do not rise in order.
 
     Args:
         start: sample_start along the trajectory.
@@ -61,7 +61,9 @@ def breaches(start: Curve, end: Curve, restarts: Sequence[int]) -> list[Breach]:
         near = any(0 <= step - r <= 2 * max(1, int(start.step[i + 1] - start.step[i])) for r in restarts)
         reached = end.at(int(start.step[i]))
         until = max(float(start.value[i]), reached if reached is not None else start.value[i] + usual)
-        if change[i] <= 0 and (near or start.value[i + 1] > lowest + 2 * usual):
+        # A new epoch ends where the one before did; ids that pass the place of the fall were not all read before it.
+        beyond = float(start.value[i + 1 :].max()) > until + 2 * usual
+        if change[i] <= 0 and (near or beyond or start.value[i + 1] > lowest + 2 * usual):
             found.append(Breach("repeated_samples", step, int(start.value[i + 1]), int(until), near))
         elif change[i] > 0 and near and start.value[i + 1] > until:
             found.append(Breach("skipped_samples", step, int(until), int(start.value[i + 1]), near))

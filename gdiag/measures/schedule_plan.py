@@ -51,6 +51,10 @@ def plan(x: Floats, y: Floats, rise: int, jumps: list[int], quantum: float) -> P
         first = _piece(x, y, rise, cycles[0] + 1, quantum)
         drops = tuple((i, None) for i in jumps if i not in cycles)
         return Plan("restarts", rise, len(y), first.fit, first.decay_start, first.decay_end, tuple(cycles), drops)
+    # A rise that begins no cycle, out of a sudden fall: a schedule begun again in its middle.
+    edges = [rise, *(i + 1 for i in cycles)]
+    falls = {_fall(y, a, b) for a, b in pairwise(edges) if _fall(y, a, b) < b - 1}
+    jumps = sorted({*jumps, *falls})
     pairs = _pairs(x, y, jumps)
     answered = {back for _, back in pairs if back is not None}
     level = _levels(y, rise, jumps, quantum)
@@ -133,7 +137,7 @@ def _all_restarts(x: Floats, y: Floats, rise: int, cycles: list[int], quantum: f
     edges = [rise, *(i + 1 for i in cycles), len(y)]
     first_peak = float(y[rise : edges[1]].max())
     for a, b, c in zip(edges[:-2], edges[1:-1], edges[2:], strict=True):
-        before, peak = float(y[b - 1]), float(y[a:b].max())
+        before, peak = float(y[_fall(y, a, b)]), float(y[a:b].max())
         after = float(y[b:c].max())
         # One last row of a cycle is too little to know how high it goes.
         if before > 0.35 * peak or after > 1.05 * first_peak or (c - b > 2 and after < 0.2 * peak) or b - a < 3:
@@ -142,6 +146,9 @@ def _all_restarts(x: Floats, y: Floats, rise: int, cycles: list[int], quantum: f
     if len(lengths) >= 2:
         ratios = lengths[1:] / lengths[:-1]
         return float(np.ptp(ratios)) <= 0.15 * float(ratios.max()) and float(ratios.min()) > 0.9
+    last = _fall(y, rise, edges[1])
+    if last < edges[1] - 1 and y[last] > 0.15 * first_peak:
+        return False
     end = _piece(x, y, rise, edges[1], quantum)
     gap = float(np.median(np.diff(x)))
     cycle = float(lengths[0])
@@ -150,6 +157,14 @@ def _all_restarts(x: Floats, y: Floats, rise: int, cycles: list[int], quantum: f
     if end.fit is not None and end.fit.shape == "cosine" and end.fit.end is not None:
         return abs(end.fit.end - float(x[edges[1]])) <= 2.5 * gap + 0.03 * cycle
     return float(y[edges[1] - 1]) <= 0.15 * first_peak
+
+
+def _fall(y: Floats, a: int, b: int) -> int:
+    """The last row of a cycle that is not part of a sudden fall in its last three rows."""
+    for k in range(max(a + 3, b - 3), b):
+        if y[k] < 0.75 * y[k - 1] and y[k - 1] - y[k] > 5 * abs(y[k - 2] - y[k - 1]):
+            return k - 1
+    return b - 1
 
 
 def _piece(x: Floats, y: Floats, start: int, stop: int, quantum: float) -> Plan:

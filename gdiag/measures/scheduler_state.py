@@ -23,7 +23,6 @@ SLOPE_ROWS = 20
 class Mismatch:
     """A restart after which the learning rate is not where it was."""
 
-    restart: Restart
     step: int
     """First logged step after the restart."""
     index: int
@@ -32,6 +31,10 @@ class Mismatch:
     """Learning rate due at that step."""
     after: float
     kind: Kind
+    rewound: int = 0
+    """Steps trained twice."""
+    marked: bool = True
+    """The log shows the restart; else the learning rate alone does, by beginning its warm-up again."""
     shift: int | None = None
     """Steps by which the new position differs from the old one."""
     factor: float | None = None
@@ -56,7 +59,21 @@ def mismatches(paths: Sequence[Path], restarts: Sequence[Restart], schedule: Sch
             continue
         factor = _speed(lr, i, schedule)
         if factor is not None:
-            found.append(Mismatch(restart, int(lr.step[i]), i, after, after, "advanced_twice", factor=factor))
+            step = int(lr.step[i])
+            found.append(Mismatch(step, i, after, after, "advanced_twice", restart.rewound, factor=factor))
+    return found + _unmarked(lr, schedule, {m.step for m in found}) if schedule is not None else found
+
+
+def _unmarked(lr: Points, schedule: Schedule, known: set[int]) -> list[Mismatch]:
+    """Falls out of the schedule from which the rate climbs again row by row, as a warm-up does."""
+    found = []
+    for jump in schedule.jumps:
+        low = jump.index + int(np.argmin(lr.value[jump.index : jump.index + 3]))
+        climb = lr.value[low : low + 6]
+        rising = len(climb) == 6 and bool((np.diff(climb) > 0).all()) and climb[-1] > 1.5 * climb[0]
+        if jump.after < 0.75 * jump.before and rising and not known & {jump.step, int(lr.step[low])}:
+            after = float(lr.value[low])
+            found.append(Mismatch(jump.step, jump.index, jump.before, after, "restarted", marked=False))
     return found
 
 
@@ -75,16 +92,16 @@ def _describe(restart: Restart, lr: Points, i: int, due: float) -> Mismatch:
     step, after = int(lr.step[i]), float(lr.value[i])
     rising = i + 3 < len(lr) and bool((np.diff(lr.value[i : i + 4]) > 0).all())
     if rising and after <= max(lr.value[: i + 1].min() * 3, 0.1 * due):
-        return Mismatch(restart, step, i, due, after, "restarted")
+        return Mismatch(step, i, due, after, "restarted", restart.rewound)
     value, steps = lr.value[:i], lr.step[:i]
     peak = int(np.argmax(value))
     if after < value[-1]:
-        return Mismatch(restart, step, i, due, after, "changed")
+        return Mismatch(step, i, due, after, "changed", restart.rewound)
     # On the falling part a higher rate is an earlier place: the step that had it last.
     same = np.flatnonzero(value[peak:] >= after)
     if len(same) == 0 or after > 0.999 * value[peak]:
-        return Mismatch(restart, step, i, due, after, "changed")
-    return Mismatch(restart, step, i, due, after, "behind", shift=step - int(steps[peak + same[-1]]))
+        return Mismatch(step, i, due, after, "changed", restart.rewound)
+    return Mismatch(step, i, due, after, "behind", restart.rewound, shift=step - int(steps[peak + same[-1]]))
 
 
 def _speed(lr: Points, i: int, schedule: Schedule) -> float | None:

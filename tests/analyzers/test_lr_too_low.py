@@ -36,8 +36,17 @@ def test_quiet_on_a_learning_run(seed: int) -> None:
     assert analyze(view({"lr": cosine(), "loss": learning(seed=seed)})) == []
 
 
-def test_quiet_when_the_loss_does_not_move_at_all() -> None:
-    assert analyze(crawling(gain=0.0)) == []
+@pytest.mark.parametrize(("peak", "fires"), [(3e-8, True), (3e-4, False)])
+def test_a_flat_loss_is_put_down_to_a_tiny_rate_only(peak: float, fires: bool) -> None:
+    loss = 10.8 + 0.3 * np.random.default_rng(1).standard_normal(1000)
+    assert bool(analyze(view({"lr": cosine(peak=peak), "loss": loss}))) is fires
+
+
+def test_a_flat_loss_is_put_down_to_the_rate_when_parameters_stand_still() -> None:
+    loss = 10.8 + 0.3 * np.random.default_rng(1).standard_normal(1000)
+    still, moving = np.full(1000, 50.0), np.linspace(50, 60, 1000)
+    assert len(analyze(view({"lr": cosine(), "loss": loss, "param_norm": still}))) == 1
+    assert analyze(view({"lr": cosine(), "loss": loss, "param_norm": moving})) == []
 
 
 def test_threshold_is_the_gain() -> None:

@@ -42,3 +42,11 @@ def test_threshold_is_the_first_rate() -> None:
     lr[0] *= 0.98
     assert len(analyze(view({"lr": lr}))) == 1
     assert analyze(view({"lr": lr}), share=0.99) == []
+
+
+def test_warns_when_gradients_surge_and_nothing_is_learned() -> None:
+    grad = np.concatenate(([2.0, 2.2, 5.0, 20.0], np.full(796, 40.0)))
+    loss = 10.5 + 0.1 * np.random.default_rng(4).standard_normal(800)
+    (finding,) = analyze(view({"lr": cosine(800, warmup=0), "loss": loss, "grad_norm": grad}))
+    assert finding.severity is Severity.WARNING
+    assert "gradients grow" in finding.message

@@ -53,6 +53,12 @@ def test_quiet_at_epoch_boundaries_and_on_shuffled_ids() -> None:
     assert analyze(view({"loss": learning(), "sample_start": mixed, "sample_end": mixed + 8})) == []
 
 
+def test_a_fall_that_later_ids_pass_is_no_epoch() -> None:
+    start = 8 * np.concatenate((np.arange(300), np.arange(700)))
+    (finding,) = analyze(view({"loss": learning(), "sample_start": start, "sample_end": start + 8}))
+    assert (finding.where.step, finding.number("samples")) == (300, 2400)
+
+
 def test_events_at_the_same_samples_are_named() -> None:
     start = 8 * (np.arange(1000) % 400)
     run = view({"loss": learning(), "sample_start": start, "sample_end": start + 8})

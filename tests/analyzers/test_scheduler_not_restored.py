@@ -55,3 +55,17 @@ def test_threshold_is_the_relative_difference() -> None:
     run = view(resumed(cosine()[500:] * 1.08))
     assert len(analyze(run)) == 1
     assert analyze(run, mismatch=0.1) == []
+
+
+@pytest.mark.parametrize("every", [1, 10])
+def test_fires_on_a_warmup_in_mid_run_without_a_marked_restart(every: int) -> None:
+    lr = np.concatenate((cosine(2000, warmup=100)[:900], cosine(2000, warmup=100)[:1100]))
+    (finding,) = analyze(view({"step": np.arange(0, 2000, every), "lr": lr[::every]}))
+    assert finding.measure("kind") == "restarted"
+    assert finding.measure("at_restart") is False
+    assert finding.where.step == 900
+
+
+def test_quiet_on_cycles_with_their_own_warmups() -> None:
+    lr = np.tile(cosine(500, warmup=50, floor=0.0), 4)
+    assert analyze(view({"lr": lr})) == []

@@ -71,3 +71,22 @@ def test_quiet_on_nan_without_a_run_up_and_on_late_trouble() -> None:
 def test_threshold_is_the_lasting_share() -> None:
     run = view({"lr": cosine(warmup=100), "loss": exploding(back=600)})
     assert analyze(run, lasting=0.9) == []
+
+
+def test_critical_when_gradients_surge_and_nothing_is_learned() -> None:
+    grad = np.concatenate(([2.0, 2.2, 5.0, 20.0], np.full(796, 40.0)))
+    loss = 10.5 + 0.1 * np.random.default_rng(4).standard_normal(800)
+    (finding,) = analyze(view({"lr": cosine(800, warmup=20), "loss": loss, "grad_norm": grad}))
+    assert finding.severity is Severity.CRITICAL
+    assert (finding.measure("kind"), finding.where.step) == ("surge", 3)
+    assert analyze(view({"lr": cosine(800, warmup=20), "loss": learning(800), "grad_norm": grad})) == []
+
+
+def test_warns_of_gradients_that_calm_when_the_rate_falls() -> None:
+    lr = cosine(warmup=20, floor=0.0)
+    spread = np.where(lr > 1e-4, 0.8, 0.05)
+    level = np.where(lr > 1e-4, 4.0, 1.0)
+    grad = level * np.exp(spread * np.random.default_rng(6).standard_normal(1000))
+    (finding,) = analyze(view({"lr": lr, "loss": learning(), "grad_norm": grad}))
+    assert finding.severity is Severity.WARNING
+    assert finding.measure("kind") == "calming"

@@ -1,0 +1,94 @@
+"""Gradient levels against the learning rate: norms that surge in the first steps, norms that calm when the rate falls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gdiag.measures.curves import Curve
+from gdiag.measures.schedule import Schedule
+
+LEAST_ROWS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Surge:
+    """Gradients that grow manyfold in the first steps while nothing is learned."""
+
+    step: int
+    """First row with three times the gradient of the first rows."""
+    last_step: int
+    lr_share: float
+    """Largest learning rate of the rows looked at over the peak."""
+    grad_ratio: float
+    """Median gradient norm of the rows after the first ones over the first ones."""
+    loss_share: float
+    """Loss of those rows over the loss of the first ones."""
+    recovered: bool
+    """The run learns later."""
+
+
+def surge(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve, *, ratio: float = 5.0) -> Surge | None:
+    """Whether gradients grow `ratio`-fold in the first tenth of a run, or 60 rows, and the loss stays where it began.
+
+    In runs that learn, gradients fall from the first steps on: in 60 labelled healthy runs the ratio stays below 1.2.
+    """
+    rows = max(60, len(grad) // 10)
+    if len(grad) < 2 * LEAST_ROWS or len(loss) < 2 * LEAST_ROWS or schedule.first_step > 0.01 * schedule.last_step + 1:
+        return None
+    early = float(np.median(grad.value[:2]))
+    after = grad.value[5:rows]
+    until = int(grad.step[min(rows, len(grad)) - 1])
+    reached = [v for s, v in zip(lr.step, lr.value, strict=True) if s <= until]
+    share = max(reached, default=0.0) / schedule.peak
+    if early <= 0 or float(np.median(after)) < ratio * early or share < 0.3:
+        return None
+    start = float(np.median(loss.value[:3]))
+    stuck = loss.value[(loss.step > loss.step[min(5, len(loss) - 1)]) & (loss.step <= until)]
+    if len(stuck) < 10 or start <= 0 or float(np.median(stuck)) < 0.95 * start:
+        return None
+    first = int(np.argmax(grad.value > 3 * early))
+    end = float(np.median(loss.value[-max(5, len(loss) // 20) :]))
+    return Surge(
+        int(grad.step[first]), int(loss.step[-1]), share, float(np.median(after)) / early,
+        float(np.median(stuck)) / start, end < 0.8 * start,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Calming:
+    """Gradients that wander while the rate is near its peak and calm when it has fallen."""
+
+    step: int
+    last_step: int
+    """Last row with a rate of 60 % of the peak or more."""
+    level_ratio: float
+    """Median norm at high over median norm at low rates."""
+    spread_high: float
+    """Natural logarithm of the ninetieth over the tenth percentile at high rates."""
+    spread_low: float
+
+
+def calming(
+    schedule: Schedule, lr: Curve, grad: Curve, *, spread: float = 1.3, level: float = 2.0
+) -> Calming | None:  # fmt: skip
+    """Whether gradients spread `spread` e-folds near the peak, a third of that at low rates, and `level` times as high.
+
+    In 60 labelled runs without a fault of the rate the spread at high rates stays below 1.0 and the level below 1.7.
+    """
+    begin = schedule.warmup_end if schedule.warmup_end is not None else schedule.first_step
+    if schedule.shape == "restarts" or schedule.jumps or len(grad) < 4 * LEAST_ROWS:
+        return None
+    share = np.interp(grad.step, lr.step, lr.value) / schedule.peak
+    norm = np.log(np.maximum(grad.value, 1e-30))
+    high = (grad.step >= begin) & (share >= 0.6)
+    low = (grad.step >= begin) & (share < 0.35)
+    if high.sum() < LEAST_ROWS or low.sum() < LEAST_ROWS:
+        return None
+    wide = float(np.quantile(norm[high], 0.9) - np.quantile(norm[high], 0.1))
+    narrow = float(np.quantile(norm[low], 0.9) - np.quantile(norm[low], 0.1))
+    ratio = float(np.exp(np.median(norm[high]) - np.median(norm[low])))
+    if wide < spread or narrow > 0.4 * wide or ratio < level:
+        return None
+    return Calming(int(grad.step[high][0]), int(grad.step[high][-1]), ratio, wide, narrow)
