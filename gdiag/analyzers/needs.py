@@ -14,9 +14,13 @@ KINDS: Final = {
 
 
 def absent(runs: Sequence[RunView], lacking: Sequence[str]) -> str:
-    """'no lr', 'no GPU telemetry', 'no update_norm or per-layer update_norm': `lacking` are needs as in NEEDS."""
+    """'no lr', 'no GPU telemetry', 'no update_norm or per-layer update_norm': `lacking` are needs as in NEEDS.
+
+    Where evidence of a kind is wholly absent, that alone is said: what else is lacking matters only with it.
+    """
     parts = [" or ".join(dict.fromkeys(_words(runs, column) for column in need.split("|"))) for need in lacking]
-    return f"no {', no '.join(dict.fromkeys(parts))}"
+    kinds = [part for part in parts if part in KINDS.values()]
+    return f"no {', no '.join(dict.fromkeys(kinds[:1] or parts))}"
 
 
 def _words(runs: Sequence[RunView], column: str) -> str:

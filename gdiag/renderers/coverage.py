@@ -27,7 +27,7 @@ def sections(report: Report, *, verbose: bool) -> list[RenderableType]:
     """The log itself, checks made and not made, advice."""
     grid = Grid.grid(padding=(0, 1))
     grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(ratio=1)
+    grid.add_column(ratio=1, overflow="fold")
     for label, line in _lines(report, verbose=verbose):
         grid.add_row(f" {label}", line)
     return ["", grid]

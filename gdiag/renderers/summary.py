@@ -50,7 +50,7 @@ def _resolution(report: Report) -> str:
     widest = max(spans, default=1.0)
     if widest < 1.5:
         return ""
-    return f" One row stands for {widest:.0f} steps: what is shorter may leave no trace."
+    return f" One row stands for {widest:,.0f} steps: what is shorter may leave no trace."
 
 
 def source_line(source: Source) -> str:

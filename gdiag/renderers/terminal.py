@@ -114,7 +114,7 @@ def _first(report: Report, screen: Screen) -> RenderableType:
     if not beside:
         return Group(head, facts, Padding(drawing, (0, 0, 0, 1)))
     both = Grid.grid(padding=(0, 2), expand=True)
-    both.add_column(ratio=1)
+    both.add_column(ratio=1, overflow="fold")
     both.add_column(width=46)
     both.add_row(facts, drawing)
     return Group(head, both)
@@ -128,7 +128,7 @@ def _further(incident: Incident, report: Report, screen: Screen) -> RenderableTy
 def _facts(incident: Incident, report: Report, screen: Screen, *, whole: bool) -> Grid:
     grid = Grid.grid(padding=(0, 1))
     grid.add_column(style="dim", min_width=6, no_wrap=True)
-    grid.add_column(ratio=1)
+    grid.add_column(ratio=1, overflow="fold")
 
     def row(label: str, content: str | RenderableType) -> None:
         if content:
@@ -173,7 +173,7 @@ def _hanging(sign: str, text: str, style: str = "") -> Grid:
     """`text` whose second line starts under its first, beside `sign`."""
     grid = Grid.grid(padding=(0, 1))
     grid.add_column(style=style, no_wrap=True)
-    grid.add_column(ratio=1)
+    grid.add_column(ratio=1, overflow="fold")
     grid.add_row(sign, text)
     return grid
 
