@@ -1,14 +1,17 @@
 """verl consoles: `(TaskRunner pid=1) step:12 - actor/pg_loss:0.1 - actor/grad_norm:0.9 - timing_s/step:23.2`.
 
-Long lines are wrapped by the worker's log inside numbers; the pieces are put together again where they carry the prefix.
+Long lines are wrapped inside numbers by the worker's log; what follows a step line and goes on like one is put back to it.
+Small learning rates are printed as 0.000. Known from source code and excerpts (utils/tracking.py, LocalLogger).
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from gdiag.ingesters import console
+from gdiag.ingesters import text as plain
 from gdiag.ingesters.console import Grammar
 from gdiag.ingesters.reading import Input, Options, Reading
 
@@ -17,9 +20,14 @@ _GRAMMAR: Final = Grammar(
     format=FORMAT,
     sniff=re.compile(rb"\bstep:\d+ - [\w/@.-]+:(?:np\.float\d+\()?[-\d.n]"),
     marker="step:",
+    shape=r"\d+ - ",
     separator=" - ",
     needs=(" - ",),
 )
+_FOLDS: Final = 8
+"""Lines that one step line is wrapped into at most."""
+_STEP: Final = re.compile(r"^step:\d+ - ")
+_GOES_ON: Final = re.compile(r"^[^\s:]*(?::\S+)?(?: - [^\s:]+:\S+)+\s*$|^[\w/@.:+-]+\s*$")
 
 
 def recognise(given: Input) -> float:
@@ -29,4 +37,22 @@ def recognise(given: Input) -> float:
 
 def read(given: Input, options: Options) -> Reading:
     """The whole console."""
-    return console.read(given, options, _GRAMMAR)
+    return console.read(_unwrapped(given), options, _GRAMMAR)
+
+
+def _unwrapped(given: Input) -> Input:
+    """Step lines with what was wrapped off them; line numbers stay as they were."""
+    lines = plain.clean(given.data()).split(b"\n")
+    changed = False
+    for index in [i for i, line in enumerate(lines[:-1]) if b"step:" in line and b"step:" not in lines[i + 1]]:
+        prefix, message = plain.peel(lines[index].decode("utf-8", "replace"))
+        if not _STEP.match(message):
+            continue
+        for after in range(index + 1, min(index + _FOLDS, len(lines))):
+            before, rest = plain.peel(lines[after].decode("utf-8", "replace"))
+            if not _GOES_ON.match(rest) or bool(before) != bool(prefix):
+                break
+            lines[index] += rest.encode()
+            lines[after] = b""
+            changed = True
+    return replace(given, content=b"\n".join(lines)) if changed else given
