@@ -68,10 +68,10 @@ def _in_every_block(table: LayerTable, dead: list[Dead]) -> list[Dead]:
 
     The bias of a key projection is one: the softmax does not see it and its gradient is rounding noise.
     """
-    inside = [d for d in dead if len(d.columns) == 1 and block_path(d.columns[0]) != d.layer]
-    names = Counter(_inner(d.columns[0]) for d in inside)
-    all_names = Counter(_inner(c) for c in table.columns if block_path(c) != c.layer)
-    return [d for d in inside if all_names[_inner(d.columns[0])] == names[_inner(d.columns[0])] >= 2]
+    inside = [d for d in dead if block_path(d.columns[0]) not in (d.layer, d.columns[0].layer)]
+    gone = Counter(_inner(c) for d in inside for c in d.columns)
+    there = Counter(_inner(c) for c in table.columns if block_path(c) != c.layer)
+    return [d for d in inside if all(there[_inner(c)] == gone[_inner(c)] >= 2 for c in d.columns)]
 
 
 def _inner(column: LayerColumn) -> str:

@@ -21,6 +21,7 @@ from gdiag.analyzers.layer_evidence import is_alone, layer_evidence, named_layer
 from gdiag.measures.attribution import Attribution, contrast, embeddings, layer_events
 from gdiag.measures.layers import LayerTable
 from gdiag.measures.run import RunView
+from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD205"
@@ -83,7 +84,7 @@ def _alone(run: RunView, table: LayerTable, event: Attribution, ratio: float, z:
 
 
 def _several(run: RunView, table: LayerTable, event: Attribution, together: float) -> Finding:
-    token = _concentrated(table, event)
+    token = _concentrated(run, table, event)
     layer = named_layer(event)
     evidence = [
         Measure("ratio", event.change, limit=together), Measure("z", event.z), Measure("peers_ratio", event.together),
@@ -99,7 +100,7 @@ def _several(run: RunView, table: LayerTable, event: Attribution, together: floa
         )
     if token is not None:
         layer, excess, deviation = token
-        evidence += [Measure("embedding_excess", excess), Measure("embedding_z", deviation, limit=4.0)]
+        evidence += [Measure("embedding_excess", excess), Measure("embedding_z", deviation, limit=3.0)]
         evidence = [m for m in evidence if m.name != "layer_kind"] + [Measure("layer_kind", "embedding")]
         text += f", {layer} {excess:.1f} times more than the position embedding: few rows of it take the gradient"
     return Finding(
@@ -108,7 +109,7 @@ def _several(run: RunView, table: LayerTable, event: Attribution, together: floa
     )  # fmt: skip
 
 
-def _concentrated(table: LayerTable, event: Attribution) -> tuple[str, float, float] | None:
+def _concentrated(run: RunView, table: LayerTable, event: Attribution) -> tuple[str, float, float] | None:
     """(token embedding, excess, z) where its gradient rises further than the position embedding's.
 
     Both embeddings receive the same signal; the position embedding adds it up by place, the token embedding by token.
@@ -120,6 +121,8 @@ def _concentrated(table: LayerTable, event: Attribution) -> tuple[str, float, fl
         return None
     change, z = contrast(table, *pair)
     row = int(np.searchsorted(table.step, event.step))
-    if not (z[row] >= 4.0 and change[row] >= np.log(1.5)):
+    before, rate = run.series("lr").at(event.step - 3 * interval(table.step)), run.series("lr").at(event.step)
+    jumped = before is not None and rate is not None and rate > 1.5 * before
+    if jumped or not (z[row] >= 3.0 and change[row] >= np.log(1.5)):
         return None
     return table.columns[pair[0]].layer, float(np.exp(change[row])), float(z[row])

@@ -18,13 +18,13 @@ loaded checkpoint instead.
 from __future__ import annotations
 
 from gdiag.measures.layers import LayerTable
-from gdiag.measures.parameters import Jump, jumps
+from gdiag.measures.parameters import Jump, jumps, whole_network
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD208"
 NAME = "parameter-jump"
-NEEDS: tuple[str, ...] = ("layers.param_norm",)
+NEEDS: tuple[str, ...] = ("layers.param_norm|steps.param_norm",)
 
 
 def analyze(
@@ -40,6 +40,8 @@ def analyze(
         most: findings.
     """
     table = run.layer_table("param_norm")
+    if table is None and len(run.series("param_norm")) >= 16:
+        table = whole_network(run.series("param_norm"))
     if table is None:
         return []
     by_row: dict[int, list[Jump]] = {}
@@ -60,21 +62,27 @@ def analyze(
 
 def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, severe: float) -> Finding:
     lead, total = group[0], len(table.columns)
+    whole = total == 1 and not table.columns[0].layer
     alone = len(group) <= max(1, total // 10) and (len(group) == 1 or group[1].excess < 0.5 * lead.excess)
     step, name = int(table.step[lead.row]), table.columns[lead.layer].layer
     steady = run.steady_before(step)
     severity = (
-        Severity.INFO if not alone or not steady else Severity.CRITICAL if lead.excess >= severe else Severity.WARNING
+        Severity.INFO
+        if not alone or not steady
+        else Severity.CRITICAL
+        if lead.excess >= severe and not whole
+        else Severity.WARNING
     )
+    place = "" if whole else f" of {name}"
     who = (
-        f"Parameter norm of {name} jumps from {lead.before:.5g} to {lead.after:.5g} at step {step}"
+        f"Parameter norm{place} jumps from {lead.before:.5g} to {lead.after:.5g} at step {step}"
         if alone
         else f"Parameter norms of {len(group)} of {total} layers jump at step {step}, {name} from {lead.before:.5g} to {lead.after:.5g}"
     )
-    beside = ", the other layers move as usual" if alone else ""
+    beside = ", the other layers move as usual" if alone and not whole else ""
     return Finding(
         CODE, NAME, severity, f"{who}, {lead.excess:.3g} times its largest step before{beside}",
-        run.where(table.row_near(step), step=step, layer=name if alone else None),
+        run.where(table.row_near(step), step=step, layer=name if alone and not whole else None),
         (
             Measure("excess", lead.excess, limit=factor),
             Measure("level_before", lead.before),

@@ -112,7 +112,8 @@ def _by_block(
     for path in dict.fromkeys(paths[i] for i in dead):
         inside = [i for i in dead if paths[i] == path]
         whole = sum(p == path for p in paths) == len(inside)
-        for group, name in [(inside, path)] if whole else [([i], table.columns[i].layer) for i in inside]:
+        groups = [(path, inside)] if whole else _dying_together(table, path, inside, onset)
+        for name, group in groups:
             begin = int(max(onset[i] for i in group))
             found.append(
                 Dead(
@@ -122,6 +123,18 @@ def _by_block(
                 )
             )  # fmt: skip
     return found
+
+
+def _dying_together(
+    table: LayerTable, path: str, inside: list[int], onset: NDArray[np.int64]
+) -> list[tuple[str, list[int]]]:
+    """(module, layers) of one block that died within two rows of one another; layers of no common module stay apart."""
+    groups: dict[tuple[str, int], list[int]] = {}
+    for i in sorted(inside, key=lambda i: int(onset[i])):
+        module = table.columns[i].layer.removeprefix(path).strip(".").rpartition(".")[0].partition(".")[0]
+        near = next((k for k in groups if k[0] == module and module and onset[i] - k[1] <= 2), None)
+        groups.setdefault(near or (module or str(i), int(onset[i])), []).append(i)
+    return [(f"{path}.{key[0]}" if len(g) > 1 else table.columns[g[0]].layer, g) for key, g in groups.items()]
 
 
 def strong_level(table: LayerTable, peers: int = 256) -> Floats:

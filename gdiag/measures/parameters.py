@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from gdiag.measures.curves import Curve
 from gdiag.measures.layers import Floats, LayerTable, spans
+from gdiag.schema import LayerColumn
 
 ROUNDING = 2e-6
 """Relative step of a norm written with six digits: smaller moves are not seen."""
@@ -81,6 +83,13 @@ def jumps(table: LayerTable, lr: Curve | None = None, factor: float = 10.0, leas
                 excess = float(pace[row, j] / most[j])
                 found.append(Jump(first + j, row, float(filled[row - 1, j]), float(values[row, j]), excess, single))
     return found
+
+
+def whole_network(curve: Curve) -> LayerTable:
+    """A parameter norm of all parameters together as a table of one nameless layer."""
+    column = LayerColumn("param_norm:", "", "param_norm", None, "other")
+    frame = pl.DataFrame({column.column: curve.value})
+    return LayerTable((column,), curve.step, frame, curve.finite.line, curve.finite.source)
 
 
 def rates(table: LayerTable, lr: Curve | None) -> Floats:

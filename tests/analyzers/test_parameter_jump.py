@@ -60,3 +60,10 @@ def test_a_norm_that_moves_faster_from_then_on_is_no_jump() -> None:
     params = walk()
     params["blocks.1.qkv"][300:] += 0.3 * np.arange(1, 201)
     assert analyze(layered(params=params)) == []
+
+
+def test_the_whole_network_when_only_its_norm_is_logged() -> None:
+    total = 50 + np.cumsum(np.random.default_rng(0).normal(0.002, 0.001, 500))
+    total[300:] += 2
+    (finding,) = analyze(layered(steps={"param_norm": total}))
+    assert (finding.where.step, finding.where.layer, finding.severity) == (300, None, Severity.WARNING)

@@ -88,3 +88,14 @@ def test_a_decay_that_comes_later_is_dated() -> None:
     assert found is not None
     assert not found.from_start
     assert found.onset == 200
+
+
+def test_layers_that_die_together_in_a_block_are_one_entry() -> None:
+    made = norms(600, style="llama")
+    for name in ("self_attn.q_proj", "self_attn.o_proj"):
+        made[f"model.layers.1.{name}"][300:] = 0.0
+    made["model.layers.1.mlp.gate_proj"][350:] = 0.0
+    found = dead_layers(table(made, "llama"))
+    assert [(d.layer, d.first_step) for d in found] == [
+        ("model.layers.1.self_attn", 300), ("model.layers.1.mlp.gate_proj", 350),
+    ]  # fmt: skip
