@@ -22,6 +22,7 @@ from gdiag.measures.bandwidth_table import sweep_series, sweep_tables
 from gdiag.measures.envelope import plotted
 from gdiag.measures.fabric_limits import Said
 from gdiag.measures.run import RunView
+from gdiag.measures.telemetry import Telemetry
 from gdiag.model import Finding, Incident, Report, Series, Severity, Skip, Value
 from gdiag.schema import STEP_METRICS, TABLES, Records
 from gdiag.triage import explain
@@ -89,10 +90,16 @@ def held_against(records: Records, reference: Records) -> Records:
 
 
 def diagnose(
-    records: Records, thresholds: Thresholds | None = None, analyzers: Sequence[Analyzer] = ANALYZERS
+    records: Records,
+    thresholds: Thresholds | None = None,
+    analyzers: Sequence[Analyzer] = ANALYZERS,
+    counted: Telemetry | None = None,
 ) -> Report:
-    """Judge every run in `records` with every analyzer whose columns are there, and explain what was found."""
-    views = [RunView(run, records) for run in records.runs]
+    """Judge every run in `records` with every analyzer whose columns are there, and explain what was found.
+
+    `counted` is telemetry that gdiag.fleet has counted without keeping its rows.
+    """
+    views = [RunView(run, records, counted) for run in records.runs]
     # Logged figures may be as large as floats go: a measure of them overflows to infinity, which no check takes for a level.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         findings, checked, skipped = _judge(views, thresholds or {}, analyzers)

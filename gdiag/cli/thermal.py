@@ -34,6 +34,7 @@ def thermal(
     from gdiag.analyzers import ANALYZERS
     from gdiag.analyzers.selection import checked, choose
     from gdiag.config import FAIL_ON
+    from gdiag.fleet import survey
     from gdiag.model import Severity
     from gdiag.pipeline import diagnose
     from gdiag.tables.thermal import with_tables
@@ -43,9 +44,14 @@ def thermal(
     if limit not in FAIL_ON:
         raise UsageError(f"--fail-on {limit}: allowed are {', '.join(FAIL_ON)}")
     chosen = choose(ANALYZERS, CHECKS)
-    records = options.records([*files, *(run or [])], said, None, tz, None)
-    if not records.gpus.height and not records.events.height:
+    paths = [*files, *(run or [])]
+    if survey.is_large(files):
+        records, counted = survey.survey(files, run or [], tz=tz or said.tz)
+    else:
+        records, counted = options.records(paths, said, None, tz, None), None
+    if counted is None and not records.gpus.height and not records.events.height:
         raise InputError(f"{files[0]} holds no GPU telemetry and no kernel log; `gdiag analyze` reads step logs")
-    report = with_tables(diagnose(records, checked(chosen, options.thresholds(said, settings)), chosen), records)
+    limits = checked(chosen, options.thresholds(said, settings))
+    report = with_tables(diagnose(records, limits, chosen, counted), records, counted)
     write(written(report, form, output, quiet=quiet, verbose=verbose), output)
     raise typer.Exit(int(limit != "never" and report.worst is not None and report.worst >= Severity[limit.upper()]))

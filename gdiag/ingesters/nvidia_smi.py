@@ -130,15 +130,19 @@ def _cut(rows: pl.DataFrame, width: int, lines: pl.DataFrame) -> tuple[pl.DataFr
 def _cells(rows: pl.DataFrame, width: int) -> pl.DataFrame:
     """One text column per field, named by position, beside line and the host of a prefix."""
     names = [f"c{i}" for i in range(width)]
-    split = rows["text"].str.splitn(",", width).struct.rename_fields(names).struct.unnest()
-    return rows.drop("text").hstack(split)
+    split = pl.col("text").str.splitn(",", width).struct.rename_fields(names)
+    return (
+        rows.with_columns(split.alias("cells"))
+        .drop("text")
+        .unnest("cells")
+        .with_columns(telemetry.measured(pl.col(*names)))
+    )
 
 
 def _retired(cells: pl.DataFrame, fields: Sequence[Field], options: Options) -> pl.DataFrame:
     """Retired pages as events; a row whose address is [N/A] says that there are none."""
     at = {f.name: f"c{i}" for i, f in enumerate(fields)}
-    address = cells[at["retired_pages.address"]].str.strip_chars()
-    pages = cells.filter(~address.is_in(telemetry.ABSENT))
+    pages = cells.filter(pl.col(at["retired_pages.address"]).is_not_null())
     if not pages.height:
         return pl.DataFrame()
     when = at.get("retired_pages.timestamp") or at.get("timestamp")

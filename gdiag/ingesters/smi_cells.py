@@ -52,7 +52,7 @@ def canonical(
                 ]
     for canon, names in smi_columns.FLAGS.items():
         if (j := take(canon, names)) is not None:
-            cell = cells[f"c{j}"].str.strip_chars().str.to_lowercase()
+            cell = cells[f"c{j}"].str.to_lowercase()
             out[canon] = cell.replace_strict(
                 {"yes": True, "no": False, "1": True, "0": False}, default=None, return_dtype=pl.Boolean
             )
@@ -70,8 +70,7 @@ def _identity(
 ) -> pl.DataFrame:
     for canon in ("host", "uuid", "bus_id", "model"):
         if canon in texts:
-            cell = cells[f"c{texts[canon]}"].str.strip_chars()
-            frame = frame.with_columns(cell.set(cell.is_in(telemetry.ABSENT), None).alias(canon))
+            frame = frame.with_columns(cells[f"c{texts[canon]}"].alias(canon))
     if "bus_id" in frame.columns:
         spelled = {b: telemetry.bus(b) for b in frame["bus_id"].unique().drop_nulls()}
         frame = frame.with_columns(pl.col("bus_id").replace_strict(spelled, default=None, return_dtype=pl.String))
@@ -81,7 +80,7 @@ def _identity(
         frame = frame.with_columns(pl.lit(host).alias("host"))
         notes.append(f"host {host} taken from the file's name")
     if "gpu" in texts:
-        index = cells[f"c{texts['gpu']}"].str.strip_chars().str.extract(r"(\d+)$", 1).cast(pl.Int32, strict=False)
+        index = cells[f"c{texts['gpu']}"].str.extract(r"(\d+)$", 1).cast(pl.Int32, strict=False)
         if index.count():
             return frame.with_columns(index.alias("gpu"))
     for key in ("bus_id", "uuid"):
@@ -155,7 +154,7 @@ def _reasons(cells: pl.DataFrame, fields: Sequence[Field], named: dict[str, str]
         found = re.fullmatch(_REASON, f.name)
         if not found or not _alive(cells, i):
             continue
-        cell = cells[f"c{i}"].str.strip_chars()
+        cell = cells[f"c{i}"]
         if found[1] == "active":
             whole = cell.str.strip_prefix("0x").str.to_integer(base=16, strict=False)
             mask = whole.cast(pl.Int64).fill_null(mask) if whole.count() else mask
@@ -183,4 +182,4 @@ def _reasons(cells: pl.DataFrame, fields: Sequence[Field], named: dict[str, str]
 
 def _alive(cells: pl.DataFrame, i: int) -> bool:
     """Whether a column holds anything measured."""
-    return not bool(cells[f"c{i}"].str.strip_chars().is_in(telemetry.ABSENT).all())
+    return cells[f"c{i}"].count() > 0

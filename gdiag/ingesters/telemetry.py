@@ -35,20 +35,27 @@ _CLOCKS: Final = (
 _ZONED: Final = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f %#z")
 
 
+def measured(cell: pl.Expr) -> pl.Expr:
+    """A text cell without blanks around it, null where it says that nothing was measured."""
+    bare = cell.str.strip_chars()
+    return pl.when(~bare.is_in(ABSENT)).then(bare)
+
+
 def numbers(frame: pl.DataFrame, column: str, unit: str = "") -> pl.Series:
-    """The numbers of a text column in canonical units; null where nothing was measured or the cell is no number.
+    """The numbers of a `measured` column in canonical units; null where nothing was measured or the cell is no number.
 
     `unit` is what the header says; a unit in the cell itself wins. Cells that all end alike are cast without a
     regular expression, which is three times faster.
     """
-    cells = frame[column].str.strip_chars()
-    measured = cells.filter(~cells.is_in(ABSENT))
-    if not measured.len():
+    cells = frame[column]
+    known = cells.count()
+    if not known:
         return pl.Series(column, [None] * cells.len(), dtype=pl.Float64)
-    printed = re.search(r"\s?(%|[A-Za-z]+)$", measured[0])
+    printed = re.search(r"\s?(%|[A-Za-z]+)$", cells[cells.is_not_null().arg_max() or 0])
     suffix = printed[1] if printed and printed[1] in UNITS else ""
-    fast = cells.str.strip_suffix(suffix).str.strip_chars_end().cast(pl.Float64, strict=False)
-    if fast.count() == measured.len():
+    bare = cells.str.strip_suffix(suffix).str.strip_chars_end() if suffix else cells
+    fast = bare.cast(pl.Float64, strict=False)
+    if fast.count() == known:
         return fast * UNITS[suffix or (unit if unit in UNITS else "")]
     digits = cells.str.extract(_NUMBER, 1).cast(pl.Float64, strict=False)
     ending = cells.str.extract(r"(%|[A-Za-z]+)$", 1).fill_null("")
@@ -58,9 +65,8 @@ def numbers(frame: pl.DataFrame, column: str, unit: str = "") -> pl.Series:
 
 
 def unreadable(frame: pl.DataFrame, column: str, values: pl.Series) -> pl.Series:
-    """Which cells hold something that is neither a number nor a way to say that nothing was measured."""
-    cells = frame[column].str.strip_chars()
-    return cells.is_not_null() & ~cells.is_in(ABSENT) & values.is_null()
+    """Which `measured` cells hold something that is no number."""
+    return frame[column].is_not_null() & values.is_null()
 
 
 def clock(cells: pl.Series, tz: str | None) -> tuple[pl.Series, bool]:

@@ -89,14 +89,16 @@ def _residual(x: Floats, t: Floats) -> Floats:
 
 
 def _interval(seconds: Floats, clock: Floats) -> tuple[float, float]:
+    """95 % interval of `partial_rank`: pairs of detrended ranks are drawn in blocks."""
     rng = np.random.default_rng(0)
     n = len(seconds)
+    t = np.arange(n, dtype=float)
+    ra, rb = _residual(_ranks(seconds), t), _residual(_ranks(clock), t)
     drawn = []
     for _ in range(DRAWS):
         starts = rng.integers(0, n - BLOCK + 1, size=-(-n // BLOCK))
         take = (starts[:, None] + np.arange(BLOCK)[None, :]).ravel()[:n]
-        a, b = _ranks(seconds)[take], _ranks(clock)[take]
-        ra, rb = a - a.mean(), b - b.mean()
-        size = float(np.sqrt((ra @ ra) * (rb @ rb)))
-        drawn.append(float(ra @ rb / size) if size > 1e-12 else 0.0)
+        a, b = ra[take], rb[take]
+        size = float(np.sqrt((a @ a) * (b @ b)))
+        drawn.append(float(a @ b / size) if size > 1e-12 else 0.0)
     return float(np.quantile(drawn, 0.025)), float(np.quantile(drawn, 0.975))

@@ -45,9 +45,11 @@ class RunView:
     what it is computed from and keeps the result.
     """
 
-    def __init__(self, run: Run, records: Records) -> None:
+    def __init__(self, run: Run, records: Records, telemetry: Telemetry | None = None) -> None:
+        """A view of one run; `telemetry` that a fleet's engine has counted stands for rows of `gpus`."""
         self.run = run
         self.records = records
+        self._counted = telemetry
 
     @cached_property
     def steps(self) -> pl.DataFrame:
@@ -88,6 +90,8 @@ class RunView:
     @cached_property
     def telemetry(self) -> Telemetry | None:
         """GPU telemetry and its place on the step log's clock; None without rows of `gpus`."""
+        if self._counted is not None:
+            return self._counted
         stamps = self.series("time").value
         elapsed = None if len(stamps) >= 2 or self.step_times is None else step_stamps(self.step_times.times)
         used = self.gpus["source"].unique().drop_nulls().to_list() if "source" in self.gpus.columns else []
@@ -315,6 +319,8 @@ class RunView:
     def has(self, column: str) -> bool:
         """Whether a column such as steps.loss, layers.grad_norm or gpus.clock_sm holds a value in this run."""
         table, _, name = column.partition(".")
+        if table == "gpus" and self._counted is not None:
+            return not name or name in self._counted.columns
         if table == "layers" and name not in KEYS:
             names = [c.column for c in self.layer_columns if not name or c.quantity == name]
             return self.layers.height > 0 and any(self.layers[n].count() for n in names if n in self.layers.columns)

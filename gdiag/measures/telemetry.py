@@ -13,6 +13,7 @@ from gdiag.measures import clock_alignment, throttling
 from gdiag.measures.clock_alignment import Alignment
 from gdiag.measures.gpu_health import GpuHealth
 from gdiag.measures.step_time import StepTimes
+from gdiag.measures.throttling import Partial
 from gdiag.reference import gpus as reference
 
 ALL_REASONS: Final = 0x1FF
@@ -61,16 +62,22 @@ def telemetry(
     if not part.bins.height:
         return None
     known = "zone_known" in gpus.columns and bool(gpus["zone_known"].fill_null(True).all())
+    logged = frozenset(name for name in gpus.columns if gpus[name].count())
+    return of_partial(part, columns, stamps, elapsed, zone_known=known, logged=logged)
+
+
+def of_partial(
+    part: Partial, columns: Iterable[Mapping[str, str]], stamps: np.ndarray[tuple[int], np.dtype[np.float64]],
+    elapsed: np.ndarray[tuple[int], np.dtype[np.float64]] | None, *, zone_known: bool, logged: frozenset[str],
+) -> Telemetry:  # fmt: skip
+    """Merged counts, of one machine or of a fleet, placed on the time axis of a run's steps (no stamps: of none)."""
     alignment = None
     if part.timed:
         moments = part.bins.group_by("bin").agg(
             pl.col("first_time").min().alias("time"), (pl.col("busy").sum() / pl.col("rows").sum()).alias("busy")
         )
-        alignment = clock_alignment.align(stamps, moments.sort("bin"), zone_known=known, elapsed=elapsed)
-    return Telemetry(
-        GpuHealth(part), alignment, known_reasons(columns), known,
-        frozenset(name for name in gpus.columns if gpus[name].count()),
-    )  # fmt: skip
+        alignment = clock_alignment.align(stamps, moments.sort("bin"), zone_known=zone_known, elapsed=elapsed)
+    return Telemetry(GpuHealth(part), alignment, known_reasons(columns), zone_known, logged)
 
 
 def stated_limits(facts: pl.DataFrame | None) -> dict[str, float]:

@@ -26,11 +26,11 @@ COLDEST: Final = 30.0
 UNKNOWN_LIMIT: Final = 90.0
 
 
-def with_tables(report: Report, records: Records) -> Report:
-    """The report with the GPU tables of every run that has telemetry."""
+def with_tables(report: Report, records: Records, counted: Telemetry | None = None) -> Report:
+    """The report with the GPU tables of every run that has telemetry, of rows or counted by gdiag.fleet."""
     tables: list[Table] = []
     for run in records.runs:
-        view = RunView(run, records)
+        view = RunView(run, records, counted)
         if view.telemetry is not None:
             name = f" of run {run.id}" if len(records.runs) > 1 else ""
             tables += [_per_gpu(view.telemetry, name), _strips(view.telemetry, name), _judged(view, name)]

@@ -92,7 +92,7 @@ def test_a_cell_that_is_no_number_is_a_reject_and_null() -> None:
     assert reading.gpus is not None
     assert reading.gpus["temperature"].to_list() == [None, 61.0]
     assert reading.rejects is not None
-    assert reading.rejects.row(0) == (2, "temperature.gpu is no number", " hot")
+    assert reading.rejects.row(0) == (2, "temperature.gpu is no number", "hot")
 
 
 def test_rows_without_header_are_told_by_their_units() -> None:
