@@ -24,6 +24,7 @@ _GRAMMAR: Final = Grammar(
     separator=" - ",
     needs=(" - ",),
 )
+_START: Final = re.compile(rb"(?:^|[\s\]):])step:\d+ - ")
 _FOLDS: Final = 8
 """Lines that one step line is wrapped into at most."""
 _STEP: Final = re.compile(r"^step:\d+ - ")
@@ -44,7 +45,8 @@ def _unwrapped(given: Input) -> Input:
     """Step lines with what was wrapped off them; line numbers stay as they were."""
     lines = plain.clean(given.data()).split(b"\n")
     changed = False
-    for index in [i for i, line in enumerate(lines[:-1]) if b"step:" in line and b"step:" not in lines[i + 1]]:
+    starts = [_START.search(line) is not None if b"step:" in line else False for line in lines]
+    for index in [i for i in range(len(lines) - 1) if starts[i] and not starts[i + 1]]:
         prefix, message = plain.peel(lines[index].decode("utf-8", "replace"))
         if not _STEP.match(message):
             continue
