@@ -111,6 +111,8 @@ def _broken(records: list[tuple[bytes, int]]) -> set[int]:
 
 def _event(events: _Events, record: bytes, number: int) -> None:
     """Time (field 1), step (2), summary (5) of one event."""
+    if _plain_scalar(events, record, number):
+        return
     if record[:1] == b"\x09":
         time = struct.unpack_from("<d", record, 1)[0]
         position, step = 9, 0
@@ -125,6 +127,34 @@ def _event(events: _Events, record: bytes, number: int) -> None:
             for part, value in proto.fields(body):
                 if part == 1 and isinstance(value, bytes):
                     _value(events, value, time, step, number)
+
+
+def _plain_scalar(events: _Events, record: bytes, number: int) -> bool:
+    """Reads the commonest event, one float under a short tag, at a fixed place each; False for any other."""
+    end = len(record)
+    if end < 20 or record[0] != 9 or record[-5] != 21:
+        return False
+    place, step, shift = 9, 0, 0
+    if record[9] == 16:
+        while True:
+            place += 1
+            byte = record[place]
+            step |= (byte & 127) << shift
+            shift += 7
+            if byte < 128 or place > 20:
+                break
+        place += 1
+    if place + 6 > end - 5 or record[place] != 42 or record[place + 1] != end - place - 2 or record[place + 2] != 10:
+        return False
+    if record[place + 3] != end - place - 4 or record[place + 4] != 10 or record[place + 5] != end - place - 11:
+        return False
+    time, value = struct.unpack_from("<d", record, 1)[0], struct.unpack_from("<f", record, end - 4)[0]
+    events.times.append(time)
+    events.steps.append(proto.signed(step))
+    events.tags.append(record[place + 6 : end - 5])
+    events.values.append(value)
+    events.lines.append(number)
+    return True
 
 
 def _value(events: _Events, body: bytes, time: float, step: int, number: int) -> None:
