@@ -105,13 +105,14 @@ def diagnose(
         findings, checked, skipped = _judge(views, thresholds or {}, analyzers)
     facts = {view.run.id: _facts(view) for view in views}
     incidents = explain(findings, facts)
+    said = _said(thresholds or {})
     return Report(
         runs=tuple(replace(view.run, segments=view.trajectory.segments) for view in views),
         sources=records.sources,
         findings=findings,
         incidents=incidents,
-        series=tuple(series for view in views for series in _plotted(view, incidents)),
-        tables=tuple(table for view in views for table in sweep_tables(view, _said(thresholds or {}))),
+        series=tuple(series for view in views for series in _plotted(view, incidents, said)),
+        tables=tuple(table for view in views for table in sweep_tables(view, said)),
         checked=checked,
         skipped=skipped,
         advice=advise_logging(facts.values(), sum(i.severity > Severity.INFO for i in incidents)),
@@ -125,14 +126,14 @@ def _said(thresholds: Thresholds) -> Said:
     return Said(figure["nic_gbps"], figure["expect"], int(figure["hosts"]))
 
 
-def _plotted(view: RunView, incidents: Sequence[Incident]) -> list[Series]:
+def _plotted(view: RunView, incidents: Sequence[Incident], said: Said) -> list[Series]:
     """The run's series, exact around its incidents."""
     own = [i for i in incidents if i.run == view.run.id]
     windows = [
         (i.onset_step, i.onset_step if i.last_step is None else i.last_step) for i in own if i.onset_step is not None
     ]
     cards = [(i.host, i.gpu) for i in own if i.gpu is not None]
-    return plotted(view, windows, [i.layer for i in own if i.layer is not None], cards) + sweep_series(view)
+    return plotted(view, windows, [i.layer for i in own if i.layer is not None], cards) + sweep_series(view, said)
 
 
 def _judge(

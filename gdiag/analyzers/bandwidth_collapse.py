@@ -14,10 +14,10 @@ What to do
 
 from __future__ import annotations
 
-from gdiag.analyzers.bandwidth_sizes import size_text
 from gdiag.measures.bandwidth import Sweep, shape
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.sizes import size_text
 
 CODE = "GD703"
 NAME = "bandwidth-collapse"

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from gdiag.analyzers.bandwidth_sizes import size_text
 from gdiag.measures.bandwidth_compare import against
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.sizes import size_text
 
 CODE = "GD708"
 NAME = "below-baseline"

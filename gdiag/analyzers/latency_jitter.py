@@ -19,10 +19,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gdiag.analyzers.bandwidth_sizes import size_text
 from gdiag.measures.bandwidth import Sweep, jitter
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.sizes import size_text
 
 CODE = "GD704"
 NAME = "latency-jitter"

@@ -33,14 +33,18 @@ def sweep_tables(run: RunView, said: Said = UNSAID) -> list[Table]:
     return tables
 
 
-def sweep_series(run: RunView) -> list[Series]:
-    """busbw over size of each test run: lowest and highest of sides and cycles."""
+def sweep_series(run: RunView, said: Said = UNSAID) -> list[Series]:
+    """busbw over size of each test run: lowest and highest of sides and cycles; then its limit where it is known."""
     found = []
     for sweep in run.sweeps[:_FEW]:
         curve = sweep.rows.group_by("size").agg(low=pl.col("busbw").min(), high=pl.col("busbw").max()).sort("size")
         curve = curve.filter(pl.col("size") > 0)
         sizes, low, high = (tuple(float(v) for v in curve[name]) for name in ("size", "low", "high"))
         found.append(Series("busbw", "GB/s", run.run.id, sizes, low, high))
+        held = limit(sweep, said)
+        if held is not None and sizes:
+            line = (held.value, held.value)
+            found.append(Series("busbw limit", "GB/s", run.run.id, (sizes[0], sizes[-1]), line, line))
     return found
 
 

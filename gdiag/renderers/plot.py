@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gdiag.model import Incident, Series
+from gdiag.reference.sizes import size_text
 from gdiag.renderers.words import number
 
 _LOG_FROM: Final = 30.0
@@ -17,6 +18,8 @@ _NEAREST: Final = 80
 _FAR: Final = 1.0
 """A value is cut when it stands this many times the height of the others above them."""
 _FEW: Final = 50
+_SWEPT: Final = 4
+"""Sizes from which a benchmark is a curve."""
 _DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of the braille pattern, by row from the top and column (Unicode block U+2800)."""
 
@@ -147,3 +150,38 @@ def choose(series: Sequence[Series], names: Sequence[str], incident: Incident) -
         for candidate in (*card, *inside, *(s for s in own if s.layer is None and s.gpu is None)):
             return candidate
     return None
+
+
+def sweep(series: Series, limit: float | None, *, width: int, height: int) -> Plot | None:
+    """Bandwidth over message size on a logarithmic axis, with a dotted line at `limit` where it lies inside."""
+    points = [p for p in zip(series.x, series.low, series.high, strict=True) if p[0] > 0]
+    if len(points) < _SWEPT:
+        return None
+    top = max([high for _, _, high in points] + ([limit] if limit else []))
+    logs = Series(series.name, series.unit, series.run, tuple(math.log2(x) for x, _, _ in points),
+                  tuple(low for _, low, _ in points), tuple(high for _, _, high in points))  # fmt: skip
+    rows = [[0] * max(8, width - 8) for _ in range(height)]
+    columns = len(rows[0])
+    first, last = logs.x[0], logs.x[-1]
+    before: tuple[int, int] | None = None
+    for x, low, high in zip(logs.x, logs.low, logs.high, strict=True):
+        dot = round((x - first) / (last - first) * (2 * columns - 1))
+        levels = [round(value / top * (4 * height - 1)) for value in (low, high)]
+        _fill(rows, dot, *levels)
+        if before is not None:
+            _join(rows, before, (dot, levels[0]))
+        before = dot, levels[1]
+    texts = ["".join(chr(0x2800 + cell) for cell in row) for row in rows]
+    held = ""
+    if limit:
+        at = height - 1 - round(limit / top * (4 * height - 1)) // 4
+        texts[at] = texts[at].replace(chr(0x2800), "┄")
+        held = f", limit {number(limit)} ┄"
+    labels = [number(top), *[""] * (height - 2), "0"]
+    margin = max(map(len, labels))
+    ends = (size_text(series.x[0]), size_text(series.x[-1]))
+    return Plot(
+        title=f"{series.name} [{series.unit}] over message size, logarithmic{held}",
+        labels=tuple(text.rjust(margin) for text in labels), rows=tuple(texts), marks="",
+        axis=ends[0] + " " * max(1, columns - len(ends[0]) - len(ends[1])) + ends[1],
+    )  # fmt: skip

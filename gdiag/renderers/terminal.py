@@ -94,6 +94,7 @@ def _parts(report: Report, screen: Screen) -> list[RenderableType]:
             ]
     else:
         parts += ["", Text(summary.silence(report))]
+    parts += _sweeps(report, screen)
     parts += coverage.tables(report)
     parts += coverage.sections(report, verbose=screen.verbose)
     return parts
@@ -212,8 +213,22 @@ def _drawing(report: Report, incident: Incident, width: int, height: int) -> Gro
             drawn = plot.draw(series, *span, width=width, height=height, label=words.hour)
     if series is None or drawn is None:
         return None
+    return _lines(drawn, series.layer)
+
+
+def _sweeps(report: Report, screen: Screen) -> list[RenderableType]:
+    """Bandwidth over message size of the first test run."""
+    curve = next((s for s in report.series if s.name == "busbw"), None)
+    if curve is None:
+        return []
+    held = next((s.high[0] for s in report.series if s.name == "busbw limit"), None)
+    drawn = plot.sweep(curve, held, width=min(screen.width - 2, 100), height=8)
+    return ["", Padding(_lines(drawn, None), (0, 0, 0, 1))] if drawn is not None else []
+
+
+def _lines(drawn: plot.Plot, layer: str | None) -> Group:
     margin = " " * (len(drawn.labels[0]) + 1)
-    title = words.shown(f"{drawn.title}{f' of {series.layer}' if series.layer else ''}")
+    title = words.shown(f"{drawn.title}{f' of {layer}' if layer else ''}")
     lines = [Text(f"{margin}{title}", style="dim")]
     lines += [
         Text.assemble((label, "dim"), " ", (row, "cyan")) for label, row in zip(drawn.labels, drawn.rows, strict=True)
@@ -221,4 +236,5 @@ def _drawing(report: Report, incident: Incident, width: int, height: int) -> Gro
     marks = Text(margin + drawn.marks)
     marks.highlight_regex("▲", "bold yellow")
     marks.highlight_regex("×", "bold red")
-    return Group(*lines, marks, Text(margin + drawn.axis, style="dim"))
+    below = [marks] if drawn.marks else []
+    return Group(*lines, *below, Text(margin + drawn.axis, style="dim"))

@@ -1,0 +1,64 @@
+"""gdiag nccl from the command line: verdict, baseline, refusal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gdiag.cli import main
+from tests.ingesters.nccl_formats import Bench, text
+
+SIZES = tuple(1 << k for k in range(16, 33))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as done:
+        main(["nccl", *arguments])
+    out, err = capsys.readouterr()
+    return int(str(done.value.code or 0)), out, err
+
+
+def bench(path: Path, peak: float, **more: int) -> str:
+    path.write_text(text(Bench(peak=peak, sizes=SIZES, **more)))  # type: ignore[arg-type]
+    return str(path)
+
+
+def test_a_healthy_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, bench(tmp_path / "b.txt", 478.0))
+    assert code == 0
+    assert "healthy" in out
+    assert "limit 475" in out
+
+
+def test_a_degraded_node_and_its_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, bench(tmp_path / "b.txt", 60.0), "--format", "json")
+    report = json.loads(out)
+    assert code == 1
+    assert [i["pattern"] for i in report["incidents"]] == ["low_bandwidth"]
+    assert report["incidents"][0]["causes"][0]["cause"] == "transport_fallback"
+    assert report["checked"] == [c for c in report["checked"] if c.startswith("GD7")]
+
+
+def test_baseline_saved_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = str(tmp_path / "baseline.json")
+    assert run(capsys, bench(tmp_path / "quiet.txt", 190.0, ranks=16, hosts=2), "--baseline-save", saved)[0] == 0
+    loaded = bench(tmp_path / "loaded.txt", 120.0, ranks=16, hosts=2)
+    code, out, _ = run(capsys, loaded, "--baseline", saved)
+    assert code == 1
+    assert "of the baseline" in out
+    assert run(capsys, loaded)[0] == 0
+
+
+def test_expectation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = bench(tmp_path / "b.txt", 120.0, ranks=16, hosts=2)
+    assert run(capsys, path, "--expect", "125")[0] == 0
+    assert run(capsys, path, "--expect", "190")[0] == 1
+
+
+def test_a_step_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.9}\n')
+    code, _, err = run(capsys, str(tmp_path / "run.jsonl"))
+    assert code == 2
+    assert "no benchmark output" in err

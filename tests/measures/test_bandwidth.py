@@ -1,0 +1,58 @@
+"""Sweeps: ranks from ratios, plateau, shape and agreement hold for any fabric that the tests print."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gdiag.measures.bandwidth import Sweep, agreement, shape
+from gdiag.measures.fabric_limits import Said, limit, matches
+from tests.analyzers.made_benchmarks import view
+from tests.ingesters.nccl_formats import Bench, text
+
+SIZES = tuple(1 << k for k in range(10, 34))
+
+
+def sweep(bench: Bench) -> Sweep:
+    return view(text(bench)).sweeps[0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(["all_reduce", "all_gather", "reduce_scatter"]), st.integers(2, 64), st.floats(40, 900))
+def test_the_ratio_allows_the_true_number_of_ranks(collective: str, ranks: int, peak: float) -> None:
+    seen = sweep(Bench(collective, ranks=ranks, peak=peak, sizes=SIZES))
+    assert seen.ranks is not None
+    assert seen.ranks[0] <= ranks <= seen.ranks[1]
+    assert seen.n == ranks
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(20, 900), st.floats(5, 400))
+def test_plateau_is_near_the_peak_and_never_the_average(peak: float, latency: float) -> None:
+    seen = sweep(Bench(peak=peak, latency=latency, sizes=SIZES))
+    assert seen.plateau == pytest.approx(peak, rel=0.12)
+    assert seen.average is not None
+    assert seen.average < seen.plateau
+
+
+def test_smooth_curves_have_no_shape_and_agree_with_themselves() -> None:
+    seen = sweep(Bench(sizes=SIZES))
+    assert (shape(seen).dip_size, shape(seen).collapse_size) == (None, None)
+    figures = agreement(seen)
+    assert figures.size_over_time == pytest.approx(1.0, abs=0.01)
+    assert figures.mean_busbw == pytest.approx(figures.average or 0, rel=0.005)
+
+
+def test_limits_by_model_network_and_expectation() -> None:
+    node = sweep(Bench(sizes=SIZES, peak=478.0))
+    held = limit(node)
+    assert held is not None
+    assert held.value == 475
+    pair = sweep(Bench(ranks=16, hosts=2, sizes=SIZES, peak=190.0))
+    assert limit(pair) is None
+    assert matches(pair) == "8×200 Gb/s"
+    network = limit(pair, Said(nic_gbps=1600))
+    assert network is not None
+    assert network.legal == pytest.approx(200 * 2 * 15 / 16)
+    assert limit(pair, Said(expect=180)) is not None
