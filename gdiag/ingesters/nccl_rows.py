@@ -17,8 +17,7 @@ _PREFIX: Final = (
     r"pod/\S+ |[A-Za-z][\w./-]*: )+"
 )
 _GLUED: Final = r"[A-Za-z][\w.-]*(?::\d+:\d+ ?\[\d+\] (?:\S+ )?NCCL|: Test (?:timeout|NCCL|CUDA|failure)).*$"
-_STAMP: Final = r"\s\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$"
-_REDOP: Final = r"^\s*(sum|prod|min|max|avg|mulsum|none|all|custom)\b"
+_REDOPS: Final = ("sum", "prod", "min", "max", "avg", "mulsum", "none", "all", "custom")
 _HEADER: Final = r"\b(?:size|bytes)\s+(?:count|N)\s+type\b"
 _NUMBERS: Final = r"^\s*(?:[\d.e+]+\s+){3}(?:[\d.e+-]+|N/A)"
 GROUP: Final = ("time", "algbw", "busbw", "wrong")
@@ -56,34 +55,33 @@ def rows(lines: pl.DataFrame, heads: pl.DataFrame) -> tuple[pl.DataFrame, pl.Dat
     lines: line (Int64, ascending) and text (stripped of prefixes). The result has line, size [B], count, type, redop,
     root, in_place, time [µs], cpu_time, algbw, busbw [GB/s], wrong, t_min, t_max, t_p99 [µs], t_cv [%].
     """
-    candidates = lines.filter(pl.col("text").str.contains_any(_TYPE_WORDS))
-    parts = candidates.with_columns(
-        pl.col("text").str.replace(_GLUED, "").str.replace_all(r"\[\d+\]", "").str.extract_groups(rf"^\s*#?\s*(?P<size>[\d_]+)\s+(?P<count>[\d_]+)\s+(?P<type>{TYPES})\b(?P<rest>.*)$").alias("p")
-    ).unnest("p").filter(pl.col("size").is_not_null())  # fmt: skip
-    if not parts.height:
+    tokens = _tokens(lines.filter(pl.col("text").str.contains_any(_TYPE_WORDS)))
+    if not tokens.height:
         return _empty(), pl.DataFrame(schema={"line": pl.Int64, "reason": pl.String, "text": pl.String})
     parts = (
-        parts.join_asof(heads, on="line", strategy="backward")
+        tokens.join_asof(heads, on="line", strategy="backward")
         .with_columns(
-            size=pl.col("size").str.replace_all("_", "").cast(pl.Int64, strict=False),
-            count=pl.col("count").str.replace_all("_", "").cast(pl.Int64, strict=False),
-            rest=pl.col("rest").str.replace(_STAMP, ""),
+            size=pl.col("tokens").list.get(0).str.replace_all("_", "", literal=True).cast(pl.Int64, strict=False),
+            count=pl.col("tokens").list.get(1).str.replace_all("_", "", literal=True).cast(pl.Int64, strict=False),
+            type=pl.col("tokens").list.get(2),
+            redop=pl.col("tokens").list.get(3, null_on_oob=True),
         )
-        .with_columns(redop=pl.col("rest").str.extract(_REDOP), far=pl.col("rest").str.contains(r"-?\d\s{18,}\d"))
-        .with_columns(cells=pl.col("rest").str.replace(_REDOP, "").str.extract_all(r"\S+"))
+        .with_columns(redop=pl.when(pl.col("redop").is_in(_REDOPS)).then("redop"))
+        .with_columns(cells=pl.col("tokens").list.slice(pl.when(pl.col("redop").is_null()).then(3).otherwise(4)))
         .with_columns(n=pl.col("cells").list.len().cast(pl.Int64))
         .with_columns(
             rooted=(pl.col("n") % 4 == 1) | (pl.col("has_root").fill_null(value=False) & (pl.col("n") % 4 != 0))
         )
         .with_columns(
             root=pl.when("rooted").then(pl.col("cells").list.get(0, null_on_oob=True)).cast(pl.Int32, strict=False),
-            cells=pl.when("rooted").then(pl.col("cells").list.slice(1)).otherwise(pl.col("cells")),
+            cells=pl.col("cells").list.slice(pl.col("rooted").cast(pl.Int32)),
             width=pl.when(pl.col("per_iteration").fill_null(value=False)).then(8).otherwise(4),
         )
     )
     parts = _joined_splits(parts, lines)
     parts = parts.with_columns(groups=pl.col("cells").list.len() // pl.col("width"))
-    first_in_place = pl.col("in_place_only").fill_null(value=False) | pl.col("far")
+    # One group under a header of two stands in the place where the header puts it.
+    first_in_place = pl.col("in_place_only").fill_null(value=False) | pl.col("text").str.contains(r"-?\d\s{18,}\d")
     sides = [
         _side(parts.filter(pl.col("groups") >= 2), 0, in_place=pl.lit(value=False)),
         _side(parts.filter(pl.col("groups") >= 2), 1, in_place=pl.lit(value=True)),
@@ -91,9 +89,27 @@ def rows(lines: pl.DataFrame, heads: pl.DataFrame) -> tuple[pl.DataFrame, pl.Dat
     ]
     table = pl.concat(sides).sort("line", "in_place", maintain_order=True)
     torn = parts.filter(~pl.col("line").is_in(table["line"].unique().to_list()) | (pl.col("groups") == 0))
-    reason = pl.when(pl.col("rest").str.contains("X")).then(pl.lit("placeholder instead of figures"))
+    reason = pl.when(pl.col("text").str.contains("XX", literal=True)).then(pl.lit("placeholder instead of figures"))
     rejects = torn.select("line", reason=reason.otherwise(pl.lit("row without a complete set of figures")), text="text")
     return table, rejects
+
+
+def _tokens(candidates: pl.DataFrame) -> pl.DataFrame:
+    """Lines of the shape `size count type …`, split at blanks; what other processes glued into a line is cut off."""
+    mixed = pl.col("text").str.contains_any(["[", "NCCL", "Test "])
+    clean = candidates.with_columns(body=pl.col("text"))
+    cut = pl.col("text").str.replace(_GLUED, "").str.replace_all(r"\[\d+\]", "")
+    clean = pl.concat([clean.filter(~mixed), candidates.filter(mixed).with_columns(body=cut)]).sort("line")
+    body = pl.col("body").str.strip_chars_start(" #")
+    split = clean.with_columns(tokens=body.str.extract_all(r"\S+")).drop("body")
+    shaped = pl.col("tokens").list.get(2, null_on_oob=True).str.contains(rf"^(?:{TYPES})$")
+    shaped &= pl.col("tokens").list.get(0, null_on_oob=True).str.contains(r"^\d[\d_]*$")
+    shaped &= pl.col("tokens").list.get(1, null_on_oob=True).str.contains(r"^\d[\d_]*$")
+    stamped = pl.col("tokens").list.get(-1, null_on_oob=True).str.contains(":", literal=True)
+    whole = pl.col("tokens").list.len()
+    return split.filter(shaped).with_columns(
+        tokens=pl.col("tokens").list.head(pl.when(stamped).then(whole - 2).otherwise(whole))
+    )
 
 
 def _side(parts: pl.DataFrame, group: int, *, in_place: pl.Expr) -> pl.DataFrame:
