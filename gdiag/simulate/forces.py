@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -69,8 +69,8 @@ class Forces:
     output: Floats = field(init=False)
     decay: Floats = field(init=False)
     """Weight decay of each tensor (layers,)."""
-    growth: Floats = field(init=False)
-    """Factor on the random-walk growth of each tensor's norm (layers,)."""
+    coherence: Floats = field(init=False)
+    """Share of each update that points along the weights and lengthens them (n, layers)."""
     eval_shift: Floats = field(init=False)
     eval_nan: Bools = field(init=False)
     compute: Floats = field(init=False)
@@ -130,7 +130,7 @@ class Forces:
         self.nan_grad, self.inf_grad = np.zeros((n, layers), bool), np.zeros((n, layers), bool)
         self.attention = np.zeros((n, blocks))
         plain = np.array([layer.kind in ("norm", "position") for layer in made.network.layers])
-        self.decay, self.growth = np.where(plain, 0.0, made.weight_decay), np.ones(layers)
+        self.decay, self.coherence = np.where(plain, 0.0, made.weight_decay), np.zeros((n, layers))
         self.rank_compute, self.rank_excess, self.rank_grad = (np.zeros((n, ranks)) for _ in range(3))
         self.checksum = np.zeros((n, ranks))
 
@@ -151,6 +151,15 @@ class Forces:
     def n(self) -> int:
         """Executed steps."""
         return len(self.step)
+
+    def lengthen(self, at: int, layers: list[int], ratio: float) -> None:
+        """Let tensors grow to about `ratio` times their length from executed step `at` to the end, by the optimizer's steps.
+
+        Where the learning rate is too small for that the model gets a larger one.
+        """
+        travelled = 0.3 * float(self.rate[at:].sum())
+        self.model = replace(self.model, peak=max(self.model.peak, (ratio - 1) * 0.04 / (0.5 * travelled)))
+        self.coherence[at:, layers] = (ratio - 1) * 0.04 / (self.model.peak * travelled)
 
     def level(self) -> Floats:
         """The loss that the undisturbed run would have, (n,), without noise [nat]; its floor follows the rate at once."""

@@ -108,7 +108,7 @@ def _weights(forces: Forces, curve: Curve, grad: Floats, rng: np.random.Generato
         weight[i] = np.sqrt(square) * np.exp(forces.param_gain[i])
         if broken:
             weight[i] = np.nan
-        moved = np.where(grad[i] == 0.0, 0.0, rate[i] * rms[i] * np.sqrt(size) * np.sqrt(forces.growth))
+        moved = np.where(grad[i] == 0.0, 0.0, rate[i] * rms[i] * np.sqrt(size))
         shrink = rate[i] * forces.decay * np.sqrt(square)
         update[i] = np.where(forces.frozen, 0.0, np.hypot(moved, shrink))
         if curve.skipped[i]:
@@ -117,8 +117,9 @@ def _weights(forces: Forces, curve: Curve, grad: Floats, rng: np.random.Generato
             broken, update[i] = True, np.nan
         else:
             # Steps of one direction add up for a while: the walk is faster than white by the momentum's memory.
+            grown = (np.sqrt(square) + forces.coherence[i] * moved) ** 2
             square = np.where(
-                forces.frozen, square, np.maximum(square + 6.0 * moved**2 - 2 * shrink * np.sqrt(square), 0.0)
+                forces.frozen, square, np.maximum(grown + 6.0 * moved**2 - 2 * shrink * np.sqrt(square), 0.0)
             )
         history[i] = square
     return weight, update

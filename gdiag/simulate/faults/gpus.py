@@ -10,6 +10,7 @@ import numpy as np
 from gdiag.simulate.faults.fault import Fault, needs
 from gdiag.simulate.forces import Forces
 from gdiag.simulate.telemetry import CARDS, Farm, Weather, calm, farm
+from gdiag.simulate.timing import times
 from gdiag.simulate.truth import Event
 
 Bend = Callable[[Weather, int], None]
@@ -23,7 +24,8 @@ def _build(forces: Forces, at: int, bend: Bend) -> Farm:
     tick = max(1.0, round(duration / 900.0))
     ticks = int(duration / tick)
     weather = calm(ticks, made.ranks, card, forces.rng)
-    bend(weather, min(ticks - 1, int(at * made.step_time * 0.99 / tick)))
+    begins = times(forces).end[at - 1] - made.clock if at else 0.0
+    bend(weather, min(ticks - 1, int(begins / tick) + 1))
     forces.farm = farm(card, weather, made.clock, tick, forces.rng, bool(forces.rng.random() < 0.5))
     return forces.farm
 
@@ -31,7 +33,7 @@ def _build(forces: Forces, at: int, bend: Bend) -> Farm:
 def _throttles(forces: Forces, made: Farm) -> int:
     """The executed step at which the first GPU runs below its full clock."""
     tick = int(np.argmax((made.clock < made.card.clock).any(axis=1)))
-    return min(forces.n - 1, int((made.time[tick] - made.time[0]) / (0.99 * forces.model.step_time)))
+    return min(forces.n - 1, int(np.searchsorted(times(forces).end, made.time[tick])))
 
 
 def _where(forces: Forces, gpu: int) -> dict[str, str | int | None]:

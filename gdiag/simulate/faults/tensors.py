@@ -99,7 +99,7 @@ def _attention(forces: Forces) -> list[Event]:
     growth = _ramp(forces, at, forces.n - at)
     forces.attention[:, block] += growth * float(forces.rng.uniform(4.0, 6.0))
     forces.layer_gain[:, layer] += growth * 2.5
-    forces.param_gain[:, layer] += growth * 0.7
+    forces.lengthen(at, [layer], 2.0)
     late = int(at + 0.45 * (forces.n - at))
     forces.half_life = 15.0
     for place in range(late, forces.n - 5, max(1, (forces.n - late) // 5)):
@@ -125,7 +125,7 @@ def _output(forces: Forces) -> list[Event]:
     layer = forces.model.network.find("head")
     growth = _ramp(forces, at, forces.n - at)
     forces.output += growth * float(forces.rng.uniform(2.0, 3.5))
-    forces.param_gain[:, layer] += growth * 1.0
+    forces.lengthen(at, [layer], 2.5)
     forces.layer_gain[:, layer] += growth * 1.2
     late = int(at + 0.5 * (forces.n - at))
     for place in range(late, forces.n - 5, max(1, (forces.n - late) // 4)):
@@ -148,7 +148,8 @@ def _output(forces: Forces) -> list[Event]:
 def _parameter_growth(forces: Forces) -> list[Event]:
     forces.decay[:] = 0.0
     at = forces.pick(0.2, 0.35)
-    forces.param_gain += (_ramp(forces, at, forces.n - at) * float(forces.rng.uniform(1.0, 2.0)))[:, None]
+    long = [i for i, layer in enumerate(forces.model.network.layers) if layer.kind != "norm"]
+    forces.lengthen(at, long, float(forces.rng.uniform(2.5, 6.0)))
     causes = ("weight_decay_too_small", "lr_too_high")
     return [
         Event("parameter_growth", causes, ("parameter_growth",), forces.seen(at), whole_run=True, tolerates_more=True)
