@@ -83,6 +83,8 @@ def curve(forces: Forces) -> Curve:
     for i in range(n):
         if i in forces.restarts:
             state.restore(forces.restarts[i], forces)
+            # The weights of the checkpoint have not seen what was trained after it.
+            seen = set(forces.batch[: forces.restarts[i] + 1].tolist())
         before = state.progress
         quiet, extra, unstable = _advance(state, forces, i, float(jitter[i]))
         batch = int(forces.batch[i])
