@@ -7,6 +7,7 @@ import numpy as np
 from gdiag.measures.baseline import Floats
 from gdiag.measures.curves import Path
 from gdiag.measures.episodes import Scan, scan
+from gdiag.measures.segments import interval
 
 LONE_Z = 20.0
 """A single row that far out may be no hard batch: in 25 healthy runs (110,000 rows) single rows reach 18 …"""
@@ -16,6 +17,10 @@ LONE_CHANCE_JOINT = 0.003
 """or in that share where the gradient norm stands out in the same row,"""
 LONE_SHARE = 0.03
 """… by that share of what the run has gained."""
+JOINT_Z, JOINT_GRADIENT_Z = 5.0, 8.0
+"""Loss and log gradient norm this far out in one row, and …"""
+JOINT_NEXT_Z, JOINT_NEXT_GRADIENT_Z = 2.5, 4.0
+"""… one of them this far in the next."""
 TAIL_Z = 4.0
 """Rows over this make up the tail."""
 TAIL_ROWS = 10
@@ -39,7 +44,7 @@ def lone_rows(path: Path, found: Scan, start: float) -> list[int]:
     for episode in found.episodes:
         outside[episode.onset : episode.last + 1] = False
     tail = np.sort(found.z[(found.z > TAIL_Z) & outside])[::-1]
-    joint = _gradient_outliers(path)
+    joint = {step for step, deviation in _gradient_z(path).items() if deviation > JOINT_GRADIENT_Z}
     steps = path.curve("loss").step
     chosen: list[int] = []
     for row in rows[np.argsort(found.z[rows])[::-1]][:MOST_LONE].tolist():
@@ -75,11 +80,38 @@ def _by_chance(tail: Floats, lone: int, z: float) -> float:
     return float((len(rest) + 1) * np.sqrt(power * light))
 
 
-def _gradient_outliers(path: Path) -> set[int]:
-    """Steps at which the logarithm of the gradient norm stands out by over eight standard deviations."""
+def joint_stretches(path: Path, found: Scan) -> list[tuple[int, int]]:
+    """Two rows and more in which loss and gradient norm stand out together: (first, last) row, inclusive.
+
+    Too short for the scan (a spike of twenty steps in a log of every tenth), yet no hard batch: the batches of two logged
+    rows have nothing to do with one another. A log of every step shows such a spike in more rows and needs no such rule.
+    """
+    z = found.z
+    steps = path.curve("loss").step
+    gradient = _gradient_z(path) if interval(steps) > 1 else {}
+    if not gradient:
+        return []
+    norm = np.array([gradient.get(step, 0.0) for step in steps.tolist()])
+    free = np.arange(len(z)) >= found.warmup
+    for episode in found.episodes:
+        free[episode.onset : episode.last + 1] = False
+    raised = (z >= JOINT_NEXT_Z) | (norm >= JOINT_NEXT_GRADIENT_Z)
+    stretches: list[tuple[int, int]] = []
+    for row in np.flatnonzero(free & (z >= JOINT_Z) & (norm >= JOINT_GRADIENT_Z)).tolist():
+        if stretches and row <= stretches[-1][1]:
+            continue
+        last = row
+        while last + 1 < len(z) and raised[last + 1]:
+            last += 1
+        if last > row:
+            stretches.append((row, last))
+    return stretches
+
+
+def _gradient_z(path: Path) -> dict[int, float]:
+    """Step → deviation of the logarithm of the gradient norm in robust standard deviations; empty below 30 rows."""
     curve = path.curve("grad_norm")
     positive = curve.finite.keep(curve.value > 0)
     if len(positive) < 30:
-        return set()
-    found = scan(np.log(positive.value))
-    return set(positive.step[found.z > 8].tolist())
+        return {}
+    return dict(zip(positive.step.tolist(), scan(np.log(positive.value)).z.tolist(), strict=True))

@@ -12,7 +12,7 @@ from gdiag.measures.baseline import Floats
 from gdiag.measures.changes import slow_rise
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.episodes import Episode, Scan, scan
-from gdiag.measures.lone_rows import lone_rows
+from gdiag.measures.lone_rows import joint_stretches, lone_rows
 from gdiag.measures.segments import interval
 from gdiag.measures.short_log import short_episodes
 
@@ -94,7 +94,8 @@ def loss_view(path: Path) -> LossView:
     start = float(np.median(value[: max(3, min(10, len(value) // 50))])) if len(value) else 0.0
     events = [_event(path, value, found, episode, start) for episode in found.episodes or short_episodes(value)]
     lone = lone_rows(path, found, start)
-    events += [_lone_event(path, value, found, int(row), start) for row in lone]
+    events += [_lone_event(path, value, found, row, row, start) for row in lone]
+    events += [_lone_event(path, value, found, first, last, start) for first, last in joint_stretches(path, found)]
     events.sort(key=lambda event: event.onset)
     events = _without_consequences(events)
     rise = _slow_event(path, value, found, events, start)
@@ -148,15 +149,16 @@ def _coming_down(value: Floats, episode: Episode) -> bool:
     return float(np.median(rest[third : 2 * third]) - np.median(rest[-third:])) > 0.5 * sigma
 
 
-def _lone_event(path: Path, value: Floats, found: Scan, row: int, start: float) -> LossEvent:
-    level = float(found.base.level[row])
-    after = value[row + 1 : row + 51]
+def _lone_event(path: Path, value: Floats, found: Scan, first: int, last: int, start: float) -> LossEvent:
+    level = float(found.base.level[first])
+    peak = first + int(np.argmax(value[first : last + 1]))
+    after = value[last + 1 : last + 51]
     effect = float(np.median(after)) - level if len(after) >= 5 else float("nan")
-    back = row + 1 if row + 1 < len(value) else None
+    back = last + 1 if last + 1 < len(value) else None
     return LossEvent(
-        "spike", path, row, row, row, float(value[row]) - level, float(found.z[row]), level,
-        level + effect, found.noise, back, (0.0, 1.0), effect, max(0.0, start - level), lone=True,
-        unfinished=back is None,
+        "spike", path, first, peak, last, float(value[peak]) - level, float(found.z[peak]), level,
+        level + effect, found.noise, back, (0.0, float(last - first + 1)), effect, max(0.0, start - level),
+        lone=first == last, unfinished=back is None,
     )  # fmt: skip
 
 

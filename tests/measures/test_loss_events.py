@@ -106,3 +106,15 @@ def test_the_events_do_not_depend_on_how_it_is_logged(change: str, noise: Noise)
 def test_too_few_rows_have_no_events() -> None:
     for rows in range(12):
         assert seen(np.linspace(5, 4, rows)).events == () if rows else True
+
+
+def test_a_sparse_log_needs_the_gradient_for_a_short_spike() -> None:
+    rng = np.random.default_rng(8)
+    added = spike(6000, 4001, 1.2, 9, rise=1)
+    loss, norm = healthy(6000, "skew", 3) + added, np.exp(rng.normal(0, 0.15, 6000) + 2 * added)
+    frame = pl.DataFrame({"step": np.arange(6000), "loss": loss, "grad_norm": norm})
+    frame = frame.with_columns(source=pl.lit(0), line=pl.int_range(1, 6001)).gather_every(10)
+    (event,) = loss_view(Path("trajectory", frame, 0)).events
+    assert (event.kind, event.onset_step) == ("spike", 4010)
+    alone = frame.with_columns(grad_norm=pl.lit(1.0) + 0.1 * pl.Series(rng.random(600)))
+    assert loss_view(Path("trajectory", alone, 0)).events == ()
