@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from gdiag.errors import InputError
+from gdiag.errors import InputError, UsageError
 from gdiag.ingesters import (
     aligned,
     amd_smi,
@@ -88,6 +88,7 @@ def load(paths: Sequence[str | Path], options: Options | None = None) -> Records
 
     Raises:
         InputError: a path is absent, or nothing in any file was recognised.
+        UsageError: a column that the user named is in no file.
     """
     inputs = gather(paths)
     readings: list[Reading] = []
@@ -104,7 +105,23 @@ def load(paths: Sequence[str | Path], options: Options | None = None) -> Records
     if all(reading.source.format in _EVIDENCE for reading in readings):
         used = next(r.source for r in readings if r.source.format != "unknown")
         raise InputError(f"{used.path}: {used.notes[0] if used.notes else 'no series'}")
+    _check_mapping(readings, options or Options())
     return assemble([*readings, *checkpoints.beside(inputs)])
+
+
+def _check_mapping(readings: Sequence[Reading], options: Options) -> None:
+    """Refuses a mapping that no file could follow.
+
+    Raises:
+        UsageError: as said, with the names that are there.
+    """
+    for canonical, original in options.columns.items():
+        if any(reading.source.columns.get(canonical) == original for reading in readings):
+            continue
+        there = sorted({name for reading in readings for name in reading.source.columns.values()})
+        raise UsageError(
+            f"no file has a column {original!r} for {canonical} (mapped so far: {', '.join(there) or 'none'})"
+        )
 
 
 def recognise(given: Input) -> Ingester | None:

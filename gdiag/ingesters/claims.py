@@ -52,6 +52,9 @@ def plan(frame: pl.DataFrame, names: list[str], options: Options) -> Plan:
     mapped = {original: canonical for canonical, original in options.columns.items() if original in names}
     rivals: dict[tuple[int | None, str], list[tuple[Claim, str]]] = {}
     for name in names:
+        if mapped.get(name) == "rank":
+            chosen.rank = name
+            continue
         if name in mapped:
             rivals.setdefault((None, mapped[name]), []).append((Claim(mapped[name], -1), name))
             continue

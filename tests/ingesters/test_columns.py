@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
-from gdiag.ingesters import layer_names
+from gdiag.errors import UsageError
+from gdiag.ingesters import layer_names, load
 from gdiag.ingesters.aliases import claim, family
 from gdiag.ingesters.columns import canonicalise
 from gdiag.ingesters.reading import Options
@@ -127,6 +130,13 @@ def test_map_wins() -> None:
     frame = pl.DataFrame({"step": [0, 1], "loss": [1.0, 2.0], "mine": [3.0, 4.0]})
     got = canonicalise(frame, Options(columns={"loss": "mine"}))
     assert got.steps["loss"].to_list() == [3.0, 4.0]
+
+
+def test_a_mapping_that_no_file_follows_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("step,loss,mine\n0,1,5\n1,2,6\n")
+    assert load([tmp_path], Options(columns={"loss": "mine"})).steps["loss"].to_list() == [5.0, 6.0]
+    with pytest.raises(UsageError, match="no file has a column 'yours'"):
+        load([tmp_path], Options(columns={"loss": "yours"}))
 
 
 def test_units_and_turns() -> None:
