@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from os import PathLike, fspath
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import polars as pl
@@ -36,7 +38,7 @@ Thresholds = Mapping[str, Mapping[str, Value]]
 def load(
     paths: Sequence[str | PathLike[str]], *, columns: Mapping[str, str] | None = None, tz: str | None = None
 ) -> Records:
-    """Everything recognised under `paths`: files, folders, globs, '-' or URLs.
+    """Everything recognised under `paths`: files, folders, globs, or '-' for standard input.
 
     columns: canonical column → name in the files, for what the alias table does not know. tz: zone of clocks printed
     without one.
@@ -48,7 +50,21 @@ def load(
     unknown = sorted(set(columns or {}) - {"step", "rank", *STEP_METRICS})
     if unknown:
         raise UsageError(f"no column is called {unknown[0]!r}; columns are step, rank, {', '.join(STEP_METRICS)}")
+    _check_zone(tz)
     return ingesters.load([fspath(path) for path in paths], Options(columns=dict(columns or {}), tz=tz))
+
+
+def _check_zone(tz: str | None) -> None:
+    """Refuse a zone that nobody has, whether or not a clock in the files needs it."""
+    offset = re.fullmatch(r"(?:UTC)?[+-](\d\d?):?(\d\d)?", tz or "UTC")
+    if tz is None or tz in {"UTC", "Z", "GMT"} or (offset and int(offset[1]) * 60 + int(offset[2] or 0) <= 14 * 60):
+        return
+    try:
+        ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise UsageError(
+            f"no time zone is called {tz!r}; write an IANA name such as Europe/Berlin, or ±HH:MM"
+        ) from None
 
 
 def between(records: Records, first: int | None, last: int | None) -> Records:

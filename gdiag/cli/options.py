@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from gdiag.schema import Records
 
 Paths = Annotated[
-    list[str], typer.Argument(metavar="PATH...", help="Files, folders, globs, '-' or URLs; read together.")
+    list[str],
+    typer.Argument(metavar="PATH...", help="Files, folders, globs, or '-' for standard input; read together."),
 ]
 Map = Annotated[list[str] | None, typer.Option("--map", metavar="COLUMN=NAME", help="Name of a column in the files.")]
 Zone = Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="Zone of clocks printed without one.")]
@@ -82,9 +83,13 @@ def records(paths: list[str], config: Config, columns: list[str] | None, tz: str
     """
     from gdiag.pipeline import between, load
 
-    mapped = {**config.map, **dict(_pair(text, "--map", "loss=my/metric") for text in columns or [])}
+    said = dict(_pair(text, "--map", "loss=my/metric") for text in columns or [])
+    mapped = {**config.map, **said}
     window = _window(steps) if steps is not None else None
     found = load(paths, columns=mapped, tz=tz or config.tz)
+    for column, name in said.items():
+        if not any(source.columns.get(column) == name for source in found.sources):
+            raise UsageError(f"--map {column}={name}: no file has a column of figures called {name!r}")
     return found if window is None else between(found, *window)
 
 

@@ -104,9 +104,18 @@ def _label(incident: Incident) -> Text:
     return Text(f" {incident.severity.label.upper()} ", style=STYLES[incident.severity])
 
 
+def _head(incident: Incident, style: str = "") -> Grid:
+    """Severity and title; the title's second line starts under its first."""
+    grid = Grid.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(ratio=1, overflow="fold", style=style)
+    grid.add_row(_label(incident), words.shown(incident.title))
+    return grid
+
+
 def _first(report: Report, screen: Screen) -> RenderableType:
     incident = report.incidents[0]
-    head = Text.assemble(_label(incident), " ", (words.shown(incident.title), "bold"))
+    head = _head(incident, "bold")
     beside = screen.width >= _WIDE
     drawing = _drawing(report, incident, 46 if beside else screen.width - 2, 8 if beside else 4)
     facts = _facts(incident, report, screen, whole=True)
@@ -122,8 +131,7 @@ def _first(report: Report, screen: Screen) -> RenderableType:
 
 
 def _further(incident: Incident, report: Report, screen: Screen) -> RenderableType:
-    head = Text.assemble(_label(incident), f" {words.shown(incident.title)}")
-    return Group(head, _facts(incident, report, screen, whole=screen.verbose))
+    return Group(_head(incident), _facts(incident, report, screen, whole=screen.verbose))
 
 
 def _facts(incident: Incident, report: Report, screen: Screen, *, whole: bool) -> Grid:

@@ -45,6 +45,10 @@ def test_output_goes_to_a_file_on_request(run: Run, tmp_path: Path) -> None:
         (["run.jsonl", "--set", "GD999.z=8"], "GD999"),
         (["run.jsonl", "--map", "losss=my/metric"], "losss"),
         (["run.jsonl", "--map", "loss"], "loss=my/metric"),
+        (["run.jsonl", "--map", "loss=absent"], "absent"),
+        (["run.jsonl", "--tz", "Mars/Phobos"], "Europe/Berlin"),
+        (["run.jsonl", "--tz", "+25:00"], "Europe/Berlin"),
+        (["run.jsonl", "--tz", "../../etc/passwd"], "Europe/Berlin"),
         (["run.jsonl", "--steps", "a:b"], "200:400"),
         (["run.jsonl", "--steps", "9:1"], "after the last"),
         (["run.jsonl", "--steps", "1000:"], "0 to 399"),
@@ -89,3 +93,15 @@ def test_tables_are_no_sarif(run: Run, tmp_path: Path) -> None:
     done = run("doctor", "run.jsonl", "--format", "sarif")
     assert done.returncode == 2
     assert b"use analyze" in done.stderr
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "+05:30", "-0800", "Z"])
+def test_zones_by_name_and_by_offset_are_taken(run: Run, tmp_path: Path, zone: str) -> None:
+    write_run(tmp_path / "run.jsonl")
+    assert run("analyze", "run.jsonl", "--tz", zone).returncode == 0
+
+
+def test_a_column_may_be_named_and_only_one_that_is_there(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "run.csv").write_text("n,quality\n" + "".join(f"{k},{3 - k / 200}\n" for k in range(200)))
+    done = run("analyze", "run.csv", "--map", "step=n", "--map", "loss=quality", "--format", "json")
+    assert json.loads(done.stdout)["sources"][0]["columns"] == {"step": "n", "loss": "quality"}
