@@ -69,6 +69,10 @@ NEAR_ROWS: Final = 10
 """Logged rows within which two findings of one room count as one event: the spike scan merges hot rows over the same gap."""
 
 
+HARDWARE_ROWS: Final = 30
+"""The same for the machine's own reports: counters are polled every few seconds to minutes, not every step."""
+
+
 @dataclass(slots=True)
 class Group:
     """Findings believed to follow from one event, while they are collected."""
@@ -139,7 +143,7 @@ def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
             g for g in groups if any(f.code == "GD211" and f.where.layer == finding.where.layer for f in g.members)
         )
         return next(same_layer, None)
-    if finding.code in ALONE:
+    if finding.code in ALONE and not (finding.code == "GD305" and finding.severity > Severity.INFO):
         return None
     room = _room(finding) if finding.code in PATTERN or finding.code.startswith(("GD5", "GD6")) else "model"
     same = [g for g in groups if g.room == room and not g.codes <= ALONE]
@@ -149,10 +153,10 @@ def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
     for home in same:
         if home.codes <= LEARNING:
             continue
-        if step is None:
-            if _overlaps_in_time(finding, home):
-                return home
-        elif home.start - pad <= step <= home.end + pad and _compatible(finding, home):
+        if step is None and _overlaps_in_time(finding, home):
+            return home
+        reach = HARDWARE_ROWS / NEAR_ROWS * pad if HARDWARE & {finding.code, *home.codes} else pad
+        if step is not None and home.start - reach <= step <= home.end + reach and _compatible(finding, home):
             return home
     return None
 

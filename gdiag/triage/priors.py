@@ -44,7 +44,7 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
     "repeated_spikes": {**_UNSTABLE, "bad_batch": 0.15, "optimizer_instability": 0.18, "attention_logit_growth": 0.10},
     "divergence": _UNSTABLE,
     "step_up": {
-        "optimizer_instability": 0.16, "config_change": 0.16, "lr_too_high": 0.12, "data_repeated": 0.12,
+        "optimizer_instability": 0.18, "config_change": 0.18, "lr_too_high": 0.06, "data_repeated": 0.12,
         "data_order": 0.08, "resume_mismatch": 0.08, "bad_batch": 0.06, "silent_data_corruption": 0.02, "lr_jump": 0.03,
         "attention_logit_growth": 0.05, "hardware_fault": 0.005,
     },
