@@ -15,7 +15,7 @@ What to do
 from __future__ import annotations
 
 from gdiag.analyzers import gpu_place
-from gdiag.measures import gpu_health
+from gdiag.measures import gpu_outliers
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -29,7 +29,7 @@ def analyze(run: RunView, *, ratio: float = 0.95, share: float = 0.2) -> list[Fi
     if view is None:
         return []
     found = []
-    for outlier in gpu_health.clock_outliers(view.health.partial, ratio=ratio, share=share):
+    for outlier in gpu_outliers.clock_outliers(view.health.partial, ratio=ratio, share=share):
         where, place = gpu_place.located(run, [outlier.unit], outlier.start, outlier.end)
         evidence = [
             Measure("clock", round(outlier.clock, 1), "MHz"),

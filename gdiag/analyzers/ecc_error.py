@@ -16,8 +16,8 @@ What to do
 from __future__ import annotations
 
 from gdiag.analyzers import gpu_place
-from gdiag.measures import gpu_health
-from gdiag.measures.gpu_health import EccStep
+from gdiag.measures import gpu_outliers
+from gdiag.measures.gpu_outliers import EccStep
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -32,7 +32,7 @@ def analyze(run: RunView, *, corrected: float = 1000.0) -> list[Finding]:
         return []
     found = [
         _step(run, step, corrected)
-        for step in gpu_health.ecc_steps(view.health.partial)
+        for step in gpu_outliers.ecc_steps(view.health.partial)
         if not step.corrected or (not step.from_start and step.after - step.before >= corrected)
     ]
     return found + _remaps(run)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import polars as pl
 
 from gdiag.analyzers import gpu_place
-from gdiag.measures import gpu_health
+from gdiag.measures import gpu_outliers
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -29,7 +29,7 @@ NEEDS: tuple[str, ...] = ("gpus.gpu|events.kind",)
 def analyze(run: RunView, *, seconds: float = 60.0) -> list[Finding]:
     found = []
     if run.telemetry is not None:
-        for gone in gpu_health.lost(run.telemetry.health.partial, seconds=seconds):
+        for gone in gpu_outliers.lost(run.telemetry.health.partial, seconds=seconds):
             where, _ = gpu_place.located(run, [gone.unit], gone.last_seen, gone.others_until)
             found.append(
                 Finding(

@@ -14,7 +14,7 @@ What to do
 from __future__ import annotations
 
 from gdiag.analyzers import gpu_place
-from gdiag.measures import gpu_health
+from gdiag.measures import gpu_outliers
 from gdiag.measures.gpu_health import Unit
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -31,7 +31,7 @@ def analyze(run: RunView, *, margin: float = 7.0, above: float = 10.0) -> list[F
     view = run.telemetry
     if view is None or not view.health.busy:
         return []
-    outliers = gpu_health.heat_outliers(view.health.partial, degrees=above)
+    outliers = gpu_outliers.heat_outliers(view.health.partial, degrees=above)
     hot: list[tuple[Unit, float, float]] = []
     for row in view.health.per_gpu.iter_rows(named=True):
         unit: Unit = (row["host"], row["gpu"])

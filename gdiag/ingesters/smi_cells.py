@@ -172,7 +172,7 @@ def _reasons(cells: pl.DataFrame, fields: Sequence[Field], named: dict[str, str]
         out["reasons"] = mask
         named["reasons"] = ", ".join(used)
     counters = [i for i, f in enumerate(fields) if (c := re.fullmatch(_COUNTER, f.name)) and c[1] in (
-        "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown") and _alive(cells, i)]  # fmt: skip
+        "sw_thermal_slowdown", "hw_thermal_slowdown") and _alive(cells, i)]  # fmt: skip
     if counters:
         seconds = pl.DataFrame([telemetry.numbers(cells, f"c{i}", fields[i].unit or "us") for i in counters])
         out["throttle_time"] = seconds.select(pl.sum_horizontal(pl.all())).to_series()

@@ -47,7 +47,7 @@ _REASON_NAMES: Final = {
     "sw_thermal_slowdown": "sw_thermal_slowdown", "sync_boost": "sync_boost", "display_clock_setting": "display_clock_setting",
     "display_clocks_setting": "display_clock_setting", "applications_clocks_setting": "applications_clocks_setting",
 }  # fmt: skip
-_COUNTERS: Final = r"clocks_(event|throttle)_reasons_counters/(?:\w*?_)?(sw_thermal_slowdown|hw_thermal_slowdown|hw_power_braking|hw_power_brake_slowdown)$"
+_COUNTERS: Final = r"clocks_(event|throttle)_reasons_counters/(?:\w*?_)?(sw_thermal_slowdown|hw_thermal_slowdown)$"
 
 
 def path(*names: str) -> str:

@@ -1,4 +1,4 @@
-"""Judgeable facts from merged telemetry counts: throttling events, outliers, lost GPUs, ECC, a line per GPU."""
+"""Judgeable facts from merged telemetry counts: throttling events and a line per GPU."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ _COUNT: Final[dict[Kind, pl.Expr]] = {
     "power brake": pl.col("brake"),
     "hardware slowdown": pl.col("hardware"),
 }
+COUNTED: Final = 0.02
+"""Share of the time between two samples that the counter of throttled time must grow by."""
 LEAST_ROWS: Final = 3
 """Samples that show a reason before a GPU counts as throttled: single ones occur when load starts and stops."""
 
@@ -57,43 +59,6 @@ class Event:
     power_limit: float | None
     """Lowest limit inside [W]."""
     default_limit: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Outlier:
-    """A GPU that runs slower than its peers at the same moments, for no reason that it reports."""
-
-    unit: Unit
-    ratio: float
-    """Its clock over the peers' median."""
-    share: float
-    """Share of the comparable moments at which it is slower."""
-    clock: float
-    peers: float
-    start: float
-    end: float
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """A GPU whose samples stop while others of its host go on."""
-
-    unit: Unit
-    last_seen: float
-    others_until: float
-
-
-@dataclass(frozen=True, slots=True)
-class EccStep:
-    """An ECC counter that rises, or stands above zero from the first sample on."""
-
-    unit: Unit
-    corrected: bool
-    time: float
-    """When the higher count was first seen [s as logged]."""
-    before: float
-    after: float
-    from_start: bool
 
 
 @dataclass(frozen=True)
@@ -153,7 +118,7 @@ def per_gpu(part: Partial) -> pl.DataFrame:
 
 def events(part: Partial, kind: Kind, gap: float) -> list[Event]:
     """See GpuHealth.events."""
-    shown = part.bins.with_columns(_COUNT[kind].alias("shown")).filter(pl.col("shown") > 0)
+    shown = _showing(part.bins, kind).filter(pl.col("shown") > 0)
     if not shown.height:
         return []
     low, high = part.bins["first_time"].min(), part.bins["last_time"].max()
@@ -179,13 +144,29 @@ def events(part: Partial, kind: Kind, gap: float) -> list[Event]:
     return [*found, _event(part, kind, group)] if group else found
 
 
+def _showing(bins: pl.DataFrame, kind: Kind) -> pl.DataFrame:
+    """The bins with a column `shown`: how many of their samples show the reason.
+
+    Samples can miss what the driver's counter of throttled time holds: a bin in which it grows by 2 % of the time passed
+    shows heat as well.
+    """
+    if kind != "thermal" or not bins["throttle_time_most"].count():
+        return bins.with_columns(_COUNT[kind].alias("shown"))
+    passed = pl.col("last_time") - pl.col("last_time").shift(1).over(list(KEYS))
+    grown = pl.col("throttle_time_most") - pl.col("throttle_time_most").shift(1).over(list(KEYS))
+    counted = ((grown > COUNTED * passed) & (pl.col("busy") > 0)).fill_null(False)
+    return bins.sort(*KEYS, "bin").with_columns(
+        pl.when((_COUNT[kind] == 0) & counted).then(pl.col("rows")).otherwise(_COUNT[kind]).alias("shown")
+    )
+
+
 def _event(part: Partial, kind: Kind, runs: list[dict[str, object]]) -> Event:
     start = min(float(r["start"]) for r in runs)  # type: ignore[arg-type]
     end = max(float(r["end"]) for r in runs)  # type: ignore[arg-type]
     chosen = pl.DataFrame(
         {"host": [r["host"] for r in runs], "gpu": [r["gpu"] for r in runs]}, schema={"host": pl.String, "gpu": pl.Int32}
     ).unique(maintain_order=True)  # fmt: skip
-    own = part.bins.join(chosen, on=list(KEYS), how="semi", nulls_equal=True).with_columns(_COUNT[kind].alias("shown"))
+    own = _showing(part.bins.join(chosen, on=list(KEYS), how="semi", nulls_equal=True), kind)
     inside = own.filter((pl.col("first_time") >= start) & (pl.col("last_time") <= end))
     showing = inside.filter(pl.col("shown") > 0)
     calm = own.filter(pl.col("shown") == 0)
@@ -210,91 +191,3 @@ def _mean(bins: pl.DataFrame, name: str) -> float | None:
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
-
-
-def clock_outliers(part: Partial, *, ratio: float, share: float, least: int = 10) -> list[Outlier]:
-    """GPUs slower than the median of at least three peers of their model, outside all reported reasons."""
-    free = (pl.col("thermal") + pl.col("hot_slow") + pl.col("power_cap") + pl.col("brake") + pl.col("hardware")) == 0
-    clocked = (
-        part.bins.filter((pl.col("clock_rows") > 0) & (2 * pl.col("busy") >= pl.col("rows")))
-        .join(part.units.select(*KEYS, "model"), on=list(KEYS), how="left", nulls_equal=True)
-        .with_columns((pl.col("clock_sum") / pl.col("clock_rows")).alias("clock"))
-        .with_columns(
-            pl.col("clock").median().over("bin", "model").alias("peers"), pl.len().over("bin", "model").alias("n")
-        )
-        .filter((pl.col("n") >= 4) & free)
-    )
-    slow = pl.col("clock") < ratio * pl.col("peers")
-    rows = (
-        clocked.group_by(*KEYS)
-        .agg(
-            slow.mean().alias("share"), pl.len().alias("n"), pl.col("clock").filter(slow).mean(),
-            pl.col("peers").filter(slow).mean(), pl.col("first_time").filter(slow).min().alias("start"),
-            pl.col("last_time").filter(slow).max().alias("end"),
-        )
-        .filter((pl.col("share") >= share) & (pl.col("n") >= least))
-        .sort(*KEYS)
-    )  # fmt: skip
-    return [
-        Outlier(
-            (r["host"], r["gpu"]), r["clock"] / r["peers"], r["share"], r["clock"], r["peers"], r["start"], r["end"]
-        )
-        for r in rows.iter_rows(named=True)
-    ]
-
-
-def heat_outliers(part: Partial, *, degrees: float) -> dict[Unit, float]:
-    """GPUs on average at least `degrees` hotter than the median of their peers at the same moments, and by how much."""
-    rows = (
-        part.bins.filter((pl.col("temperature_rows") > 0) & (pl.col("busy") > 0))
-        .join(part.units.select(*KEYS, "model"), on=list(KEYS), how="left", nulls_equal=True)
-        .with_columns((pl.col("temperature_sum") / pl.col("temperature_rows")).alias("t"))
-        .with_columns(
-            (pl.col("t") - pl.col("t").median().over("bin", "model")).alias("above"),
-            pl.len().over("bin", "model").alias("n"),
-        )
-        .filter(pl.col("n") >= 4)
-        .group_by(*KEYS)
-        .agg(pl.col("above").mean())
-        .filter(pl.col("above") >= degrees)
-    )
-    return {(h, int(g)): float(a) for h, g, a in rows.iter_rows()}
-
-
-def lost(part: Partial, *, seconds: float = 60.0, readings: int = 5) -> list[Lost]:
-    """GPUs whose samples end at least `seconds` and `readings` intervals before those of others on their host."""
-    if not part.timed:
-        return []
-    last = (
-        part.bins.group_by(*KEYS)
-        .agg(pl.col("last_time").max(), pl.col("rows").sum())
-        .with_columns(pl.col("last_time").max().over("host").alias("others"))
-    )
-    limit = max(seconds, readings * part.width)
-    gone = last.filter((pl.col("others") - pl.col("last_time") > limit) & (pl.col("rows") >= LEAST_ROWS)).sort(*KEYS)
-    return [Lost((h, int(g)), t, o) for h, g, t, o in gone.select(*KEYS, "last_time", "others").iter_rows()]
-
-
-def ecc_steps(part: Partial) -> list[EccStep]:
-    """First rise of each GPU's ECC counters, and counters that stand above zero from the start."""
-    found: list[EccStep] = []
-    for corrected in (False, True):
-        name = "ecc_corrected" if corrected else "ecc_uncorrected"
-        known = part.bins.filter(pl.col(f"{name}_most").is_not_null()).sort("bin")
-        known = known.with_columns(pl.col(f"{name}_most").shift(1).over(list(KEYS)).alias("was"))
-        for raw in known.group_by(*KEYS, maintain_order=True):
-            bins = raw[1]
-            first, top = float(bins[f"{name}_least"][0]), float(bins[f"{name}_most"].max())  # type: ignore[arg-type]
-            if top <= 0:
-                continue
-            unit: Unit = (bins["host"][0], int(bins["gpu"][0]))
-            rises = bins.filter(
-                (pl.col(f"{name}_most") > pl.col("was")) | (pl.col(f"{name}_most") > pl.col(f"{name}_least"))
-            )
-            if rises.height:
-                row = rises.row(0, named=True)
-                before = min(row["was"] if row["was"] is not None else row[f"{name}_least"], row[f"{name}_least"])
-                found.append(EccStep(unit, corrected, float(row["first_time"]), float(before), top, False))
-            if first > 0:
-                found.append(EccStep(unit, corrected, float(bins["first_time"][0]), first, first, True))
-    return found

@@ -17,6 +17,7 @@ import polars as pl
 from gdiag.measures.curves import Floats
 from gdiag.measures.segments import Ints
 from gdiag.measures.step_time import Bools
+from gdiag.measures.trends import mann_kendall, theil_sen
 
 Kind = Literal["shift", "bump", "drift", "wander"]
 
@@ -225,24 +226,6 @@ def _drift(blocks: Floats, first: int, stop: int, floor: float) -> _Piece | None
     if abs(mann_kendall(y[max(0, at - LOCAL) :])) <= 4:
         return None
     return _Piece("drift", first + at, stop, float(np.median(y[: max(3, at)])), float(np.median(y[-3:])))
-
-
-def theil_sen(y: Floats) -> float:
-    """Median slope over all pairs of an evenly spaced series (m ≤ a few hundred)."""
-    i, j = np.triu_indices(len(y), 1)
-    return float(np.median((y[j] - y[i]) / (j - i))) if len(i) else 0.0
-
-
-def mann_kendall(y: Floats) -> float:
-    """Mann-Kendall z of a series, its variance raised for lag-1 correlation of the detrended values."""
-    n = len(y)
-    i, j = np.triu_indices(n, 1)
-    s = float(np.sum(np.sign(y[j] - y[i])))
-    rest = y - theil_sen(y) * np.arange(n)
-    spread = np.std(rest)
-    r = float(np.clip(np.corrcoef(rest[:-1], rest[1:])[0, 1], 0.0, 0.9)) if n > 4 and spread > 1e-12 else 0.0
-    variance = n * (n - 1) * (2 * n + 5) / 18 * (1 + r) / (1 - r)
-    return float((s - np.sign(s)) / np.sqrt(variance))
 
 
 def _hinge(y: Floats) -> int:

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from gdiag.measures.curves import Floats
-from gdiag.measures.levels import mann_kendall
 from gdiag.measures.segments import Ints
+from gdiag.measures.trends import mann_kendall
 
 
 @dataclass(frozen=True, slots=True)

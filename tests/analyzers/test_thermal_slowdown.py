@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gdiag.analyzers import hot_gpu, thermal_slowdown
+from gdiag.analyzers import thermal_slowdown
 from gdiag.model import Severity
 from tests.analyzers.made_telemetry import START, Floats, card, noisy, timed, watched
 
@@ -41,19 +41,8 @@ def test_all_gpus_are_one_finding() -> None:
     assert finding.measure("scope") == "all GPUs"
 
 
-def test_hot_with_full_clocks_is_a_note_of_its_own() -> None:
-    run = watched(timed(noisy()), [card(g, temperature=83.0) for g in range(4)])
-    assert thermal_slowdown.analyze(run) == []
-    (note,) = hot_gpu.analyze(run)
-    assert note.severity is Severity.INFO
-    assert "without thermal throttling" in note.message
-
-
-def test_cool_gpus_are_no_note_but_an_outlier_among_them_is() -> None:
-    assert hot_gpu.analyze(watched(timed(noisy()), [card(g) for g in range(4)])) == []
-    (note,) = hot_gpu.analyze(watched(timed(noisy()), [*(card(g) for g in range(4)), card(4, temperature=76.0)]))
-    assert note.where.gpu == 4
-    assert note.number("above_peers") == pytest.approx(14, abs=0.5)
+def test_hot_with_full_clocks_is_no_throttling() -> None:
+    assert thermal_slowdown.analyze(watched(timed(noisy()), [card(g, temperature=83.0) for g in range(4)])) == []
 
 
 def test_without_reasons_clock_and_heat_together_tell_it() -> None:
@@ -94,3 +83,12 @@ def test_a_local_clock_is_moved_onto_the_step_log(hours: float) -> None:
     assert abs(finding.where.step - 1000) <= 3
     assert finding.where.time == pytest.approx(START + 2000, abs=6)
     assert f"{-hours:+g} h" in str(finding.measure("clock_offset"))
+
+
+def test_the_drivers_counter_tells_what_samples_miss() -> None:
+    counter = np.maximum(0.0, np.arange(SAMPLES) - 500) * 1.5
+    cards = [card(0, throttle_time=0.0), card(1, throttle_time=counter)]
+    (finding,) = thermal_slowdown.analyze(watched(timed(noisy()), cards))
+    assert finding.where.gpu == 1
+    assert finding.where.step is not None
+    assert abs(finding.where.step - 1252) <= 4

@@ -81,15 +81,3 @@ def test_the_unit_does_not_matter(scale: float, seed: int) -> None:
     y[400:] += 0.2
     one, other = levels.find(np.exp(y)).changes, levels.find(scale * np.exp(y)).changes
     assert [(c.kind, c.start) for c in one] == [(c.kind, c.start) for c in other]
-
-
-def test_mann_kendall_is_symmetric_and_large_for_a_line() -> None:
-    line = np.linspace(0, 1, 60)
-    assert levels.mann_kendall(line) > 8
-    assert levels.mann_kendall(-line) == pytest.approx(-levels.mann_kendall(line))
-
-
-def test_theil_sen_shrugs_off_an_outlier() -> None:
-    line = 0.5 * np.arange(50.0)
-    line[20] = 1e6
-    assert levels.theil_sen(line) == pytest.approx(0.5)
