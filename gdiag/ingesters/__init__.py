@@ -45,6 +45,7 @@ from gdiag.ingesters import (
     sacred,
     settings,
     single_metric,
+    sqlite,
     step_bars,
     step_pairs,
     tfevents,
@@ -62,7 +63,7 @@ from gdiag.model import Source
 from gdiag.schema import Records
 
 INGESTERS: Final[tuple[Ingester, ...]] = (
-    wandb_binary, wandb_chart, wandb_system, tfevents, columnar_files, single_metric, settings,
+    wandb_binary, wandb_chart, wandb_system, tfevents, columnar_files, sqlite, single_metric, settings,
     trainer_state, megatron_golden, sacred, json_whole, jsonl, csv,
     megatron, torchtitan, modded_nanogpt, llmc, litgpt, step_bars, maxtext, verl,
     nanogpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed,

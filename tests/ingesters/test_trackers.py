@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -201,6 +202,58 @@ def test_mlflow_metric_files(tmp_path: Path) -> None:
     records = load([tmp_path])
     assert len(records.runs) == 1
     assert records.steps.select("step", "loss", "eval_loss").rows() == [(i, 2.5 - i, 2.5 - i) for i in range(3)]
+
+
+def test_trackio_store(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "project.db") as store:
+        store.execute("pragma journal_mode=wal")
+        store.execute(
+            "create table metrics (id integer primary key, timestamp text, run_name text, step integer, metrics text)"
+        )
+        for step in range(4):
+            for run in ("a", "b"):
+                text = json.dumps({"train/loss": "NaN" if step == 2 else 2.0 - step})
+                store.execute(
+                    "insert into metrics (timestamp, run_name, step, metrics) values (?, ?, ?, ?)",
+                    (f"2026-01-01T00:00:0{step}", run, step, text),
+                )
+    store.close()
+    records = load([tmp_path])
+    assert [run.id for run in records.runs] == ["a", "b"]
+    assert records.steps["loss"].is_nan().sum() == 2
+    assert records.steps["step"].to_list() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_mlflow_store(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "mlflow.db") as store:
+        store.execute(
+            "create table metrics (key text, value real, timestamp integer, run_uuid text, step integer, is_nan boolean)"
+        )
+        rows = [
+            (
+                "train_loss",
+                0.0 if s == 1 else 1.7976931348623157e308 if s == 2 else 3.0,
+                1_700_000_000_000 + s,
+                "r",
+                s,
+                s == 1,
+            )
+            for s in range(3)
+        ]
+        store.executemany("insert into metrics values (?, ?, ?, ?, ?, ?)", rows)
+    store.close()
+    assert str(load([tmp_path]).steps["loss"].to_list()) == "[3.0, nan, inf]"
+
+
+def test_a_store_without_metrics_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "x.db") as store:
+        store.execute("create table other (a)")
+    store.close()
+    with pytest.raises(InputError, match="without a table of metrics"):
+        load([tmp_path])
+    (tmp_path / "x.db").write_bytes((tmp_path / "x.db").read_bytes()[:200])
+    with pytest.raises(InputError, match="SQLite"):
+        load([tmp_path])
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
