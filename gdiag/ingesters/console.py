@@ -147,7 +147,13 @@ def find(given: Input, options: Options, grammar: Grammar) -> Found:
     steps = lines_with(table, grammar.marker)
     ends = data.endswith((b"\n", b"\r"))
     got = fields.read(
-        steps, grammar.separator, marker=grammar.marker, ends=ends, shape=grammar.shape, needs=grammar.needs
+        steps,
+        grammar.separator,
+        marker=grammar.marker,
+        ends=ends,
+        shape=grammar.shape,
+        needs=grammar.needs,
+        skip=grammar.drop,
     )
     wide = got.wide.drop(grammar.drop, strict=False)
     if grammar.evaluation:

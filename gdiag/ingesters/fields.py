@@ -51,6 +51,7 @@ def read(
     first: str = "step",
     shape: str = SHAPE,
     needs: Sequence[str] = (),
+    skip: Sequence[str] = (),
 ) -> Fields:
     """Read lines of one kind, or of a few.
 
@@ -62,6 +63,7 @@ def read(
         first: name of the first number; '' when its label names it.
         shape: what stands behind the marker; other lines are left.
         needs: literals of every line that is worth a look of its own.
+        skip: names of numbers that nobody wants.
     """
     begins = re.compile(shape)
     parts: list[pl.DataFrame] = []
@@ -73,7 +75,7 @@ def read(
         texts = rest["text"].slice((len(rest) * misses) // 4, 32).to_list()
         samples = [_behind(text, marker) for text in texts]
         likely = begins.match(samples[0]) and all(word in texts[0] for word in needs)
-        layout = layouts.learn(samples, separator, first) if likely else None
+        layout = layouts.learn(samples, separator, first, skip) if likely else None
         if layout is not None and marker:
             layout = replace(
                 layout,

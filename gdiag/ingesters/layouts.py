@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import polars as pl
@@ -53,14 +53,27 @@ class Layout:
         return [slot.name for slots in self.pieces for slot in slots if slot.name]
 
 
-def learn(samples: Sequence[str], separator: str | None, first: str) -> Layout | None:
+def learn(samples: Sequence[str], separator: str | None, first: str, skip: Sequence[str] = ()) -> Layout | None:
     """The layout of the first sample; the others tell which nameless numbers never change.
 
     Args:
         samples: lines, the text behind the marker.
         separator: between fields; None lets the layout find one that leaves every name with its number.
         first: name of the first number, '' for its own.
+        skip: names that nobody wants: what stands alone in its piece is not read.
     """
+    found = _find(samples, separator, first)
+    if found is None or not skip or found.separator is None:
+        return found
+    last = len(found.pieces) - 1
+    wanted = tuple(
+        () if 0 < i < last and len(slots) == 1 and slots[0].name in skip else slots
+        for i, slots in enumerate(found.pieces)
+    )
+    return replace(found, pieces=wanted)
+
+
+def _find(samples: Sequence[str], separator: str | None, first: str) -> Layout | None:
     whole = _learn(samples, separator, first)
     if separator is not None or whole is None:
         return whole

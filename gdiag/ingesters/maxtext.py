@@ -25,7 +25,7 @@ _GRAMMAR: Final = Grammar(
     separator=", ",
     needs=("seconds:",),
     rename={"seconds": "step_time"},
-    drop=("total_weights",),
+    drop=("total_weights", "TFLOP/s/device", "TFLOP/s", "Tokens/s/device"),
     notes=("the times of the first two steps of each start are not used",),
 )
 

@@ -42,8 +42,18 @@ def read(given: Input, options: Options) -> Reading:
 
 
 def _unwrapped(given: Input) -> Input:
-    """Step lines with what was wrapped off them; line numbers stay as they were."""
+    """Step lines with what was wrapped off them; line numbers stay as they were.
+
+    Workers wrap at a width: a file whose sample shows no wrapped line has none.
+    """
+    if not _joined(console.sample(given).split(b"\n")):
+        return given
     lines = plain.clean(given.data()).split(b"\n")
+    return replace(given, content=b"\n".join(lines)) if _joined(lines) else given
+
+
+def _joined(lines: list[bytes]) -> bool:
+    """Whether any line was wrapped; puts such lines together in place."""
     changed = False
     starts = [_START.search(line) is not None if b"step:" in line else False for line in lines]
     for index in [i for i in range(len(lines) - 1) if starts[i] and not starts[i + 1]]:
@@ -57,4 +67,4 @@ def _unwrapped(given: Input) -> Input:
             lines[index] += rest.encode()
             lines[after] = b""
             changed = True
-    return replace(given, content=b"\n".join(lines)) if changed else given
+    return changed
