@@ -10,7 +10,7 @@ import polars as pl
 
 from gdiag.ingesters import tokens
 
-_SEPARATORS: Final = (" | ", " - ", ", ", "\t", " ")
+_SEPARATORS: Final = (" | ", " - ", ", ", "\t", "  ", " ")
 """Tried in this order where a grammar names none: one split is cheaper than one per label."""
 _NESTED: Final = 24
 _NUMBERS: Final = 300
@@ -78,7 +78,8 @@ def _find(samples: Sequence[str], separator: str | None, first: str) -> Layout |
     if separator is not None or whole is None:
         return whole
     for candidate in _SEPARATORS:
-        if candidate in samples[0]:
+        count = samples[0].count(candidate)
+        if count and all(text.count(candidate) == count for text in samples):
             found = _learn(samples, candidate, first)
             if found is not None and found.names == whole.names and len(found.pieces) <= 3 * len(whole.names) + 2:
                 return found

@@ -49,27 +49,40 @@ def _numbered(table: pl.DataFrame, word: str, cuts: int) -> pl.DataFrame:
     `eta`, whose form changes, is taken out.
     """
     lines = console.lines_with(table, word, ("[", "/", "loss"))
-    parts = lines.lazy().select("line", pl.col("text").str.splitn(word, 2).alias("a")).unnest("a")
-    parts = parts.select(
-        "line", pl.col("field_0").alias("prefix"), pl.col("field_1").str.splitn("]", cuts).alias("b")
-    ).unnest("b")
-    place = (
-        pl.col(f"field_{cuts - 2}")
-        .str.strip_chars_start()
-        .str.strip_prefix("(train)")
-        .str.strip_chars(" [")
-        .str.splitn("/", 2)
+    place, rest = f"b{cuts - 2}", f"b{cuts - 1}"
+    frame = (
+        lines.lazy()
+        .select("line", pl.col("text").str.splitn(word, 2).struct.rename_fields(["prefix", "a"]).alias("s"))
+        .unnest("s")
     )
-    number = place.struct.field("field_0").cast(pl.Int64, strict=False)
-    length = place.struct.field("field_1").cast(pl.Int64, strict=False)
+    frame = _cut(frame, pl.col("a"), "]", [f"b{i}" for i in range(cuts)])
+    frame = _cut(
+        frame,
+        pl.col(place).str.strip_chars_start().str.strip_prefix("(train)").str.strip_chars(" ["),
+        "/",
+        ["at", "of"],
+    )
+    frame = _cut(frame, pl.col(rest).str.strip_chars_start(), "eta: ", ["head", "eta"])
+    frame = _cut(frame, pl.col("eta"), " time: ", ["left", "behind"])
+    at, of = (pl.col(name).cast(pl.Int64, strict=False) for name in ("at", "of"))
     epoch = (
-        pl.col("field_0").str.strip_prefix("(train)").str.strip_chars(" [").cast(pl.Int64, strict=False)
+        pl.col("b0").str.strip_prefix("(train)").str.strip_chars(" [").cast(pl.Int64, strict=False)
         if cuts == 3
         else pl.lit(1)
     )
-    rest = pl.col(f"field_{cuts - 1}").str.strip_chars_start()
-    eta = rest.str.splitn("eta: ", 2)
-    behind = eta.struct.field("field_1").str.splitn(" time: ", 2).struct.field("field_1")
-    short = pl.when(behind.is_null()).then(rest).otherwise(eta.struct.field("field_0") + "time: " + behind)
-    step = ((epoch - 1) * length + number).cast(pl.String)
-    return parts.select("line", "prefix", (step + "  " + short).alias("text")).drop_nulls("text").collect()
+    short = (
+        pl.when(pl.col("behind").is_null())
+        .then(pl.col(rest).str.strip_chars_start())
+        .otherwise(pl.concat_str("head", pl.lit("time: "), "behind"))
+    )
+    step = ((epoch - 1) * of + at).cast(pl.String)
+    return (
+        frame.select("line", "prefix", pl.concat_str(step, pl.lit("  "), short).alias("text"))
+        .drop_nulls("text")
+        .collect()
+    )
+
+
+def _cut(frame: pl.LazyFrame, text: pl.Expr, separator: str, names: list[str]) -> pl.LazyFrame:
+    """The text in as many pieces as there are names."""
+    return frame.with_columns(text.str.splitn(separator, len(names)).struct.rename_fields(names).alias("s")).unnest("s")
