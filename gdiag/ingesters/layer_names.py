@@ -157,7 +157,7 @@ def kind(layer: str) -> LayerKind:
     numbered = block(path) is not None
     if path.endswith("att_proj"):
         return "attention_qkv"
-    if _ATTENTION.search(path) and re.search(r"(?:^|[._/])(?:c_proj|proj|dense|out|output)$", path):
+    if _ATTENTION.search(path) and re.search(r"(?:^|[./]|attn_|attention_)(?:c_proj|proj|dense|out|output)$", path):
         return "attention_output"
     if _MLP.search(path) and not re.search(r"norm|(?:^|[./])ln", path):
         return "mlp"
