@@ -11,6 +11,7 @@ What to do: warm the rate up over 1–5 % of the run; fine-tuning at a small con
 
 from __future__ import annotations
 
+from gdiag.measures.gradient_level import FAR
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -46,6 +47,10 @@ def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3, seen_from
         bad, last = True, surge.step
         message += f", gradients grow {surge.grad_ratio:.0f}-fold within {surge.step - schedule.first_step} steps, and the loss stays where it began"
         evidence += [Measure("unstable_from", surge.step, "step"), Measure("grad_ratio", surge.grad_ratio)]
+    elif not bad and (calm := run.gradient_calming) is not None and calm.level_ratio >= FAR:
+        bad, last = True, calm.last_step
+        message += f", and gradients are {calm.level_ratio:.0f} times larger until the rate has fallen"
+        evidence.append(Measure("grad_ratio", calm.level_ratio, limit=FAR))
     elif bad and seen is not None:
         last = seen.step
         message += f", and the run is unstable from step {seen.step} on"

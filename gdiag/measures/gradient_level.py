@@ -10,6 +10,8 @@ from gdiag.measures.curves import Curve
 from gdiag.measures.schedule import Schedule
 
 LEAST_ROWS = 15
+FAR = 8.0
+"""Median norm at high over median norm at low rates that needs no wandering: the run only begins to learn as the rate falls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Calming:
 def calming(
     schedule: Schedule, lr: Curve, grad: Curve, *, spread: float = 1.3, level: float = 2.0
 ) -> Calming | None:  # fmt: skip
-    """Whether gradients spread `spread` e-folds near the peak, a third of that at low rates, and `level` times as high.
+    """Whether gradients spread `spread` e-folds near the peak, 40 % of that at low rates, and `level` times as high; or 8 times.
 
     In 60 labelled runs without a fault of the rate the spread at high rates stays below 1.0 and the level below 1.7.
     """
@@ -89,6 +91,9 @@ def calming(
     wide = float(np.quantile(norm[high], 0.9) - np.quantile(norm[high], 0.1))
     narrow = float(np.quantile(norm[low], 0.9) - np.quantile(norm[low], 0.1))
     ratio = float(np.exp(np.median(norm[high]) - np.median(norm[low])))
-    if wide < spread or narrow > 0.4 * wide or ratio < level:
-        return None
-    return Calming(int(grad.step[high][0]), int(grad.step[high][-1]), ratio, wide, narrow)
+    wanders = wide >= spread and narrow <= 0.4 * wide and ratio >= level
+    return (
+        Calming(int(grad.step[high][0]), int(grad.step[high][-1]), ratio, wide, narrow)
+        if wanders or ratio >= FAR
+        else None
+    )

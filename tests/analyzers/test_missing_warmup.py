@@ -50,3 +50,12 @@ def test_warns_when_gradients_surge_and_nothing_is_learned() -> None:
     (finding,) = analyze(view({"lr": cosine(800, warmup=0), "loss": loss, "grad_norm": grad}))
     assert finding.severity is Severity.WARNING
     assert "gradients grow" in finding.message
+
+
+def test_warns_when_gradients_are_large_until_the_rate_has_fallen() -> None:
+    lr = cosine(800, warmup=0, floor=0.0)
+    grad = np.where(lr > 1.3e-4, 100.0, 2.0)
+    loss = np.where(lr > 1.3e-4, 10.2, 6.0)
+    (finding,) = analyze(view({"lr": lr, "loss": loss, "grad_norm": grad}))
+    assert finding.severity is Severity.WARNING
+    assert "until the rate has fallen" in finding.message
