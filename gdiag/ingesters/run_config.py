@@ -35,6 +35,8 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "optimizer": ("optim", "optimizer", "optimizer_name"),
     "seed": ("seed",),
 }  # fmt: skip
+_FREEZING: Final = ("freeze", "frozen", "lora", "adapter", "trainable_layers", "requires_grad")
+"""Settings that say which parameters are left out of training keep their own names."""
 _PLACES: Final = {name: (canonical, i) for canonical, names in _NAMES.items() for i, name in enumerate(names)}
 
 
@@ -49,6 +51,8 @@ def canonical_config(given: Mapping[str, object]) -> dict[str, Value]:
                     best.setdefault(key, (depth, beta))
         if name in ("fp16", "bf16") and value is True:
             best.setdefault("precision", (depth, name))
+        if any(word in name for word in _FREEZING) and (text := _listed(value)):
+            best.setdefault(name, (depth, text))
         place = _PLACES.get(name)
         if (
             place is None
@@ -61,6 +65,13 @@ def canonical_config(given: Mapping[str, object]) -> dict[str, Value]:
         if canonical not in best or rank < best[canonical][0]:
             best[canonical] = (rank, value if not isinstance(value, str) else _number(value))
     return {name: value for name, (_, value) in best.items()}
+
+
+def _listed(value: object) -> Value | None:
+    """A scalar as it is, a list of names as one text; None for what says nothing."""
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)[:80] or None
+    return value if isinstance(value, bool | int | float) else str(value)[:80] if isinstance(value, str) else None
 
 
 def _unset(name: str, value: float | str) -> bool:

@@ -57,6 +57,9 @@ def simulate(name: str, setup: Setup, *, gz: bool = False) -> Case:
     if kind.damage is not None:
         content = kind.damage(forces, content)
     files = {written.file: content}
+    if forces.config:
+        settings = {"learning_rate": f"{forces.model.peak:.6g}", "max_steps": setup.steps, **forces.config}
+        files["config.yaml"] = "".join(f"{key}: {value}\n" for key, value in settings.items()).encode()
     if forces.farm is not None:
         files["nvidia-smi.csv"] = smi_csv(forces.farm).encode()
     if gz:

@@ -103,6 +103,8 @@ class Forces:
     """Skipped steps repeat the last good gradient norm."""
     scaled: bool = False
     """Gradient norms are logged as multiplied by the loss scale."""
+    config: dict[str, str] = field(default_factory=dict)
+    """Settings written as config.yaml beside the log."""
     log: set[Group] = field(default_factory=set)
     layer_every: int = 1
     farm: Farm | None = None

@@ -70,6 +70,14 @@ def test_every_fault_can_be_read(index: int, tmp_path: Path) -> None:
     assert load([tmp_path / style.file]).steps["loss"].count() >= 100
 
 
+def test_a_frozen_block_is_named_by_the_config(tmp_path: Path) -> None:
+    case = simulate("frozen-layer", Setup(seed=2, steps=120))
+    write(case, tmp_path)
+    config = load([tmp_path / name for name in case.files]).runs[0].config
+    assert str(config["frozen_modules"]) in str(case.files["run.jsonl"])
+    assert config["total_steps"] == 120
+
+
 def test_replicas_as_columns_are_read_as_replicas(tmp_path: Path) -> None:
     write(simulate("replica-divergence", Setup(seed=2, steps=120, style="wandb")), tmp_path / "columns")
     write(simulate("replica-divergence", Setup(seed=2, steps=120, style="plain")), tmp_path / "rows")

@@ -89,7 +89,9 @@ def _dead(forces: Forces) -> list[Event]:
 
 
 def _frozen(forces: Forces) -> list[Event]:
-    forces.frozen[forces.model.network.inside(_some_block(forces))] = True
+    block = _some_block(forces)
+    forces.frozen[forces.model.network.inside(block)] = True
+    forces.config["frozen_modules"] = forces.model.network.block(block)
     return []
 
 
@@ -193,7 +195,7 @@ FAULTS: Final = (
     Fault("gradient-explosion", "gradients grow from the lowest layers on, at an unchanged rate", _explosion, _LAYERS, sudden=False),
     Fault("vanishing-gradient", "each block passes a tenth of the gradient down; nothing is learned", _vanishing, _LAYERS, scratch=True, sudden=False),
     Fault("dead-layer", "a block without gradient, from the start or from mid-run", _dead, _LAYERS, sudden=False),
-    Fault("frozen-layer", "a block left out of the optimizer on purpose: no gradient, constant weights", _frozen, _WEIGHTS, True,
+    Fault("frozen-layer", "a block left out of the optimizer on purpose: no gradient, constant weights, and the config says so", _frozen, _WEIGHTS, True,
           "a frozen block: info at most", ("dead_layer",), sudden=False),
     Fault("attention-logit-growth", "attention logits of one block grow until the loss spikes", _attention, _LAYERS | needs("attention"), sudden=False),
     Fault("output-logit-growth", "output logits and the head grow late in the run", _output, _WEIGHTS | needs("output"), sudden=False),
