@@ -3,7 +3,7 @@
 What it checks
     Compute time per rank against the median of the ranks in blocks of steps; without it, the time that a rank does not
     wait in collectives (the slow rank waits least), without that, step time. From `ratio` on over at least five blocks, and
-    slowest far more often than chance. Slow ranks whose numbers fill one host are one finding.
+    slowest far more often than chance; a rank that becomes the slowest in nearly every step is named from 4 % on. Slow ranks whose numbers fill one host are one finding.
 
 Why it matters
     In synchronous training every rank pays for the slowest. A straggler costs as much as if all GPUs had slowed down:
@@ -30,8 +30,14 @@ NEEDS: tuple[str, ...] = ("steps.rank", "steps.compute_time|steps.comm_time|step
 _HOST_SIZES = (8, 4, 16, 2)
 
 
-def analyze(run: RunView, *, ratio: float = 1.1, slowest: float = 0.5) -> list[Finding]:
-    found = [s for s in run.stragglers if s.ratio >= ratio and (s.slowest_share >= slowest or len(run.stragglers) > 1)]
+def analyze(run: RunView, *, ratio: float = 1.1, slowest: float = 0.5, always: float = 0.9) -> list[Finding]:
+    """ratio: slower than the others by this factor, and the slowest in at least the share `slowest` of the steps.
+    always: from this share on, a factor of 1.04 is enough, since chance would not pick the same rank."""
+    found = [
+        s for s in run.stragglers
+        if (s.ratio >= ratio and (s.slowest_share >= slowest or len(run.stragglers) > 1))
+        or (s.slowest_share >= always and s.chance <= 0.5 and not s.from_start and ratio <= 1.1)
+    ]  # fmt: skip
     return [_finding(run, group, ratio) for group in _by_host(found)]
 
 

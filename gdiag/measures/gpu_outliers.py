@@ -103,7 +103,9 @@ def lost(part: Partial, *, seconds: float = 60.0, readings: int = 5) -> list[Los
     last = (
         part.bins.group_by(*KEYS)
         .agg(pl.col("last_time").max(), pl.col("rows").sum())
-        .with_columns(pl.col("last_time").max().over("host").alias("others"))
+        .join(part.units.select(*KEYS, "source"), on=list(KEYS), how="left", nulls_equal=True)
+        # GPUs logged into files of their own may end at different times for other reasons.
+        .with_columns(pl.col("last_time").max().over("host", "source").alias("others"))
     )
     limit = max(seconds, readings * part.width)
     gone = last.filter((pl.col("others") - pl.col("last_time") > limit) & (pl.col("rows") >= LEAST_ROWS)).sort(*KEYS)

@@ -102,7 +102,7 @@ def _without_wait(rows: pl.DataFrame, table: pl.DataFrame, wait: Floats) -> Floa
     return np.asarray(2 * np.nanmax(wait) - wait)
 
 
-def find(table: RankTimes, *, ratio: float = 1.1, blocks: int = 5) -> list[Straggler]:
+def find(table: RankTimes, *, ratio: float = 1.04, blocks: int = 5) -> list[Straggler]:
     """Ranks at least `ratio` times as slow as the median of the ranks over at least `blocks` blocks of steps."""
     count, width = table.seconds.shape
     size = max(1, -(-count // MOST_BLOCKS))

@@ -61,6 +61,13 @@ def test_the_ratio_is_a_threshold() -> None:
     assert straggler.analyze(ranks({2: 1.15}), ratio=1.25) == []
 
 
+def test_a_mild_straggler_that_is_always_the_slowest_is_named() -> None:
+    (finding,) = straggler.analyze(ranks({6: 1.07}))
+    assert finding.where.rank == 6
+    assert finding.where.step is not None
+    assert abs(finding.where.step - AT) <= 10
+
+
 def test_all_ranks_of_a_host_are_one_finding() -> None:
     (finding,) = straggler.analyze(ranks(dict.fromkeys(range(8, 16), 1.4), count=32))
     assert finding.measure("one_host") is True
