@@ -45,7 +45,7 @@ _LOCAL: Final = r"\[default(\d{1,6})\]"
 _NODE_TASK: Final = r"(?:^|[^\w.:])(?:(\d{1,5}):(?: |\[|$))"
 _RANKS: Final = (
     r"\[rank(\d+)\]", r"\[Rank (\d+)\]", r"slurm_procid\s+(\d+)\s*:", r"\|DP=(\d+)", r"^\s*\[\d+,(\d+)\]",
-    r"\brank=(\d+)", r"^\S+ \S+:(\d+)\s+\w+\.",
+    r"\brank=(\d+)", r"(?:^|\s)[A-Za-z][\w.-]*:(\d{1,5})\s+olmo\w*\.",
 )  # fmt: skip
 
 _MOMENT: Final = re.compile(

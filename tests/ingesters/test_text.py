@@ -48,6 +48,13 @@ def test_prefixes_are_peeled(line: str, message: str) -> None:
         (["[rank0]: ", "[rank3]: ", ""], [0, 3, None]),
         (["0: ", "1: ", "17: "], [0, 1, 17]),
         (["0: [default0]:", "0: [default3]:", "1: [default1]:"], [0, 3, 5]),
+        (
+            [
+                "2024-01-01 10:00:00.1 node-3:0 olmo.train:81 INFO ",
+                "2024-01-01 10:00:00.1 node-3:9 olmo_core.train INFO ",
+            ],
+            [0, 9],
+        ),
         (["[default7]:", "[default7]:", "[default7]:"], [None, None, None]),
         (["2025-01-01 10:00:00,123 ", "2025-01-01 10:00:01,123 ", ""], [None, None, None]),
     ],
