@@ -53,7 +53,8 @@ def lone_rows(path: Path, found: Scan, start: float) -> list[int]:
         if z < LONE_Z or excess < LONE_SHARE * max(0.0, start - float(found.base.level[row])):
             break
         chosen.append(row)
-    while chosen and _by_chance(tail, len(chosen), float(found.z[chosen[-1]])) >= (
+    known = min(1.0, len(found.z) / 500) ** 2  # a short log has hardly shown its tail
+    while chosen and _by_chance(tail, len(chosen), float(found.z[chosen[-1]])) >= known * (
         LONE_CHANCE_JOINT if int(steps[chosen[-1]]) in joint else LONE_CHANCE
     ):
         chosen.pop()
