@@ -18,7 +18,7 @@ import polars.selectors as cs
 
 from gdiag.ingesters import flat, json_rows
 
-CHUNK: Final = 24 << 20
+CHUNK: Final = 16 << 20
 PIECES: Final = (2 << 20, 256 << 10)
 """Sizes that a failing chunk is cut into, B; what fails at the last one is read line by line."""
 LEARN: Final = 1 << 20
