@@ -44,9 +44,10 @@ def read(given: Input, options: Options) -> Reading:
 def _unwrapped(given: Input) -> Input:
     """Step lines with what was wrapped off them; line numbers stay as they were.
 
-    Workers wrap at a width: a file whose sample shows no wrapped line has none.
+    Workers wrap at a width: a file whose head has step lines and no wrapped one has none.
     """
-    if not _joined(console.sample(given).split(b"\n")):
+    head = plain.clean(given.head).split(b"\n")[:-1]
+    if any(_START.search(line) for line in head) and not _joined(head):
         return given
     lines = plain.clean(given.data()).split(b"\n")
     return replace(given, content=b"\n".join(lines)) if _joined(lines) else given
