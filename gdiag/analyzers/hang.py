@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from gdiag.measures.collective_timeouts import Timeouts
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -33,11 +34,38 @@ def analyze(run: RunView, *, factor: float = 50.0, seconds: float = 600.0, recur
         row = timeouts.row(0, named=True)
         steps = run.paths[0].frame["step"]
         step = row["step"] if row["step"] is not None else (int(steps[-1]) if len(steps) else None)
-        said = f"A collective times out{f' at step {step}' if step is not None else ''}"
-        where = run.where(row, step=step, rank=row["rank"], host=row["host"], gpu=row["gpu"])
-        measures = (Measure("timeouts", timeouts.height), Measure("text", str(row["text"] or "")[:200]))
+        who = run.collective_timeouts
+        said = f"A collective times out{f' at step {step}' if step is not None else ''}{_waiting(who)}"
+        rank = who.culprit if who is not None and who.culprit is not None else row["rank"]
+        where = run.where(row, step=step, rank=rank, host=row["host"], gpu=row["gpu"])
+        measures = (Measure("timeouts", timeouts.height), Measure("text", str(row["text"] or "")[:200]), *_culprit(who))
         findings = [Finding(CODE, NAME, Severity.WARNING, said, where, measures)]
     return findings
+
+
+def _waiting(who: Timeouts | None) -> str:
+    if who is None or not who.victims:
+        return ""
+    waiting = f"rank {who.victims[0]} waits" if len(who.victims) == 1 else f"{len(who.victims)} ranks wait"
+    return f": {waiting}{f' for rank {who.culprit}' if who.culprit is not None else ''} in {who.operation}"
+
+
+def _culprit(who: Timeouts | None) -> tuple[Measure, ...]:
+    """What tells the rank that keeps the others waiting from its victims."""
+    if who is None:
+        return ()
+    told: list[Measure] = [
+        Measure("collective", who.operation), Measure("victims", ", ".join(map(str, who.victims))),
+        Measure("desynchronised", who.desynchronised),
+    ]  # fmt: skip
+    if who.missing:
+        told.append(Measure("missing_ranks", ", ".join(map(str, who.missing))))
+    if who.culprit is not None:
+        told.append(Measure("culprit_rank", who.culprit))
+    if who.start is not None:
+        told.append(Measure("waiting_since", who.start, "s"))
+    told += [Measure(name, text) for name, text in (("earlier_error", who.earlier), ("nccl_root", who.root)) if text]
+    return tuple(told)
 
 
 def _pauses(
@@ -64,6 +92,7 @@ def _pauses(
             Measure("pause", float(pause[i]), "s", max(seconds, factor * usual)),
             Measure("usual", usual, "s"),
             Measure("timeouts", reported),
+            *(_culprit(run.collective_timeouts) if reported else ()),
         )
         where = run.where(curve.finite.row(i), last_step=last, time=begin, last_time=end)
         severity = Severity.WARNING if reported else Severity.INFO

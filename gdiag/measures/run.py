@@ -11,6 +11,7 @@ from gdiag.measures import slowdowns, stragglers
 from gdiag.measures.attribution import Attribution, attribute
 from gdiag.measures.bandwidth import Sweep, sweeps
 from gdiag.measures.changes import Learning, learning
+from gdiag.measures.collective_timeouts import Timeouts, timeouts
 from gdiag.measures.coupling import Coupling, coupling
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.data import Window, batch_window, own_history_z
@@ -109,6 +110,12 @@ class RunView:
     def reported(self) -> list[Reported]:
         """Xid and SXid lines by code and GPU."""
         return reported(self.events, self.telemetry, self.step_times.times if self.step_times is not None else None)
+
+    @cached_property
+    def collective_timeouts(self) -> Timeouts | None:
+        """Who waits and who does not arrive where collectives time out; None without time-outs."""
+        ranks = self.steps["rank"].max() if "rank" in self.steps.columns else None
+        return timeouts(self.events, int(ranks) + 1 if isinstance(ranks, int) else None)
 
     def placed(self, start: float, end: float) -> Place | None:
         """Where a stretch of telemetry time lies in this run, and its effect on step time; None without telemetry."""
