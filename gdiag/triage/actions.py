@@ -193,6 +193,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "link_fault": (plain("Replace the cable or transceiver of the port with errors, then the NIC; check with ibdiagnet"),),
     "transport_fallback": (plain("Check the NCCL INFO lines: NVLink, GPUDirect RDMA and the right network interface must be in use; unset overrides of topology and transports"),),
     "software_fault": (plain("Read the last lines before the exit and reproduce with one node and the same versions"), plain("Check driver, CUDA and NCCL versions against the last good run")),
+    "time_limit": (plain("Resume from the last checkpoint with a longer time limit, and save a checkpoint on the scheduler's warning signal"),),
     "dataloader_stall": (plain("Add loader workers or prefetch, and check the storage's latency at the slow steps"), plain("Match the slow steps with shard boundaries")),
     "periodic_pause": (plain("Harmless if it is the checkpoint or evaluation interval; make checkpoints asynchronous if the share is too large"),),
     "memory_pressure": (plain("Log reserved and allocated memory and allocation retries; set expandable segments or lower the micro-batch"), plain("Look for tensors kept across steps")),

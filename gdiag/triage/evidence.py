@@ -164,6 +164,11 @@ def _machines_own(case: Case) -> str | None:
     return None
 
 
+def _time_limit(case: Case) -> str | None:
+    text = str(case.value("text", "GD008") or "")
+    return "the scheduler ended the job at its time limit" if "time limit" in text.lower() else None
+
+
 RULES: Final[tuple[Rule, ...]] = (
     # Data. A bad batch moves loss and gradient in the same step and leaves nothing behind (20 of 20 injected batches);
     # a moved batch statistic is as near to proof as a log comes.
@@ -231,6 +236,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("hardware_fault", "telemetry", 5.5, _machines_own),
     Rule("hardware_fault", "telemetry", -2.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),
     Rule("software_fault", "telemetry", 3.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),
+    # Exits: the log's own last words.
+    Rule("memory_pressure", "numerics", 3.0, said("kind", "oom", "the run ended out of memory", "GD008")),
+    Rule("hardware_fault", "numerics", 2.6, said("kind", "gpu_lost", "the run ended with a lost GPU", "GD008")),
+    Rule("time_limit", "config", 5.0, _time_limit),
     # Validation.
     Rule("overfitting", "loss", 2.2, found("GD110")),
     Rule("numeric_overflow", "loss", 3.0, found("GD111")),

@@ -59,3 +59,11 @@ def test_scores_are_a_distribution_with_unknown_in_the_race(pattern: str, figure
     causes = rank(Case(pattern, lead, (lead,), onset=1))  # type: ignore[arg-type]
     assert 0 < sum(c.score for c in causes) <= 1.0 + 0.01
     assert [c.score for c in causes] == sorted((c.score for c in causes), reverse=True)
+
+
+def test_an_exit_at_the_time_limit_is_no_fault_of_the_software() -> None:
+    text = Measure("text", "slurmstepd: error: *** JOB 1 CANCELLED DUE TO TIME LIMIT ***")
+    lead = Finding(
+        "GD008", "abnormal-exit", Severity.WARNING, "ends", Location(run="run"), (Measure("kind", "exit"), text)
+    )
+    assert rank(Case("abnormal_exit", lead, (lead,)))[0].cause == "time_limit"
