@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 Paths = Annotated[
     list[str],
-    typer.Argument(metavar="PATH...", help="Files, folders, globs, or '-' for standard input; read together."),
+    typer.Argument(
+        metavar="PATH...", help="Files, folders, globs, s3:// gs:// az:// https:// addresses, or '-'; read together."
+    ),
 ]
 Map = Annotated[list[str] | None, typer.Option("--map", metavar="COLUMN=NAME", help="Name of a column in the files.")]
 Zone = Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="Zone of clocks printed without one.")]

@@ -1,4 +1,4 @@
-"""Paths, folders, globs and standard input → inputs, decompressed and decoded."""
+"""Paths, folders, globs, addresses and standard input → inputs, decompressed and decoded."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
 from gdiag.errors import InputError
+from gdiag.ingesters import remote
 from gdiag.ingesters.reading import Input, without_bom
 
 HEAD: Final = 65536
@@ -29,13 +30,16 @@ def gather(paths: Sequence[str | Path]) -> list[Input]:
     """Every file below the given paths, in the order given, folders in order of name.
 
     Raises:
-        InputError: a path does not exist, or a glob fits nothing.
+        InputError: a path does not exist, a glob fits nothing, or an address cannot be reached.
     """
     found: list[Input] = []
     seen: set[Path] = set()
     for given in paths:
         if str(given) == "-":
             found.append(from_bytes("-", sys.stdin.buffer.read()))
+            continue
+        if remote.scheme(str(given)) is not None:
+            found += _fetched(str(given), {known.path for known in found})
             continue
         for path in _expand(str(given)):
             if path.resolve() not in seen:
@@ -44,6 +48,21 @@ def gather(paths: Sequence[str | Path]) -> list[Input]:
     if not found:
         raise InputError(f"no files in {', '.join(map(str, paths))}")
     return found
+
+
+def _fetched(address: str, known: set[str]) -> list[Input]:
+    """The files at an address, less those already `known`; what cannot be fetched is an input that says why."""
+    inputs: list[Input] = []
+    for name, content in remote.fetch(address, CEILING):
+        if name in known:
+            continue
+        try:
+            inputs.append(
+                from_bytes(name, content) if isinstance(content, bytes) else Input(name, b"", refusal=content)
+            )
+        except InputError as error:
+            inputs.append(Input(name, b"", refusal=str(error)))
+    return inputs
 
 
 def _open(path: Path) -> Input:

@@ -1,0 +1,135 @@
+"""Files in object stores and on web servers, through fsspec: fetched whole, and only when the user names them.
+
+Credentials come from where fsspec's backends look for them (environment, profiles, instance roles); none is asked for,
+kept or shown. Links and addresses found inside a log are never followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any, Final, TypeVar
+
+from gdiag.errors import InputError
+from gdiag.ingesters import text
+
+SCHEMES: Final = ("s3", "gs", "gcs", "az", "abfs", "abfss", "https")
+_WEB: Final = "https"
+_URL: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*)://(.+)$", re.DOTALL)
+_MAGIC: Final = re.compile(r"[*?\[]")
+_WEIGHTS: Final = (
+    ".pt",
+    ".pth",
+    ".bin",
+    ".safetensors",
+    ".ckpt",
+    ".distcp",
+    ".npy",
+    ".npz",
+    ".msgpack",
+    ".tar",
+    ".zip",
+)
+"""Files of a remote folder that are named in the report and not fetched: a checkpoint may hold a terabyte."""
+_BLOCK: Final = 1 << 22
+T = TypeVar("T")
+
+
+def scheme(given: str) -> str | None:
+    """The scheme of an address such as s3://bucket/run, None for what is none.
+
+    Raises:
+        InputError: a scheme that is not read.
+    """
+    matched = _URL.match(given)
+    if matched is None:
+        return None
+    name = matched[1].lower()
+    if name not in SCHEMES:
+        raise InputError(f"{name}:// is not read; what is: local paths, s3://, gs://, az:// and https://")
+    return name
+
+
+def fetch(given: str, limit: int) -> Iterator[tuple[str, bytes | str]]:
+    """Every file at an address, below a folder or under a glob: its name and its content, or why there is none.
+
+    Names are shown without what stands behind '?' in them: signed addresses carry their keys there.
+
+    Args:
+        given: the address; on a web server one file, in a store a file, a folder or a glob.
+        limit: largest content that is fetched into memory [B].
+
+    Raises:
+        InputError: no fsspec, no such file, or the store refuses.
+    """
+    protocol = scheme(given) or ""
+    shown = given.split("?")[0].split("#")[0] if protocol == _WEB else given
+    shown = text.redact(shown)
+    store, place = _reached(protocol, shown, lambda: _fsspec(protocol).core.url_to_fs(given))
+    names = [place] if protocol == _WEB else _reached(protocol, shown, lambda: _files(store, place))
+    if not names:
+        raise InputError(f"{shown} does not exist" if not _MAGIC.search(place) else f"no file fits {shown}")
+    for name in names:
+        label = shown if name == place else f"{protocol}://{name.lstrip('/')}"
+        if len(names) > 1 and name.lower().endswith(_WEIGHTS):
+            yield label, f"{label} is not fetched: by its name it holds weights"
+            continue
+        try:
+            yield label, _reached(protocol, label, lambda name=name: _content(store, name, limit))  # type: ignore[misc]
+        except InputError as error:
+            yield label, str(error)
+
+
+def _fsspec(protocol: str) -> Any:
+    try:
+        return import_module("fsspec")
+    except ImportError:
+        raise InputError(f"{protocol}:// needs fsspec: pip install 'gdiag[remote]'") from None
+
+
+def _files(store: Any, place: str) -> list[str]:
+    """The files at a place of a store, in order of name, without hidden ones below it."""
+    roots = sorted(store.glob(place)) if _MAGIC.search(place) else [place]
+    found: list[str] = []
+    for root in roots:
+        below = [root] if store.isfile(root) else sorted(store.find(root))
+        found += [name for name in below if name == root or not _hidden(name.removeprefix(root))]
+    return list(dict.fromkeys(found))
+
+
+def _hidden(below: str) -> bool:
+    return below.endswith("/") or any(part.startswith(".") for part in below.split("/"))
+
+
+def _content(store: Any, name: str, limit: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    with store.open(name, "rb") as file:
+        while block := file.read(_BLOCK):
+            size += len(block)
+            if size > limit:
+                raise InputError(
+                    f"{name.split('?')[0]} is larger than {limit / 2**30:.0f} GiB: fetch it, then read the file"
+                )
+            pieces.append(block)
+    return b"".join(pieces)
+
+
+def _reached(protocol: str, shown: str, ask: Callable[[], T]) -> T:
+    """What the store answers.
+
+    Raises:
+        InputError: a missing backend, or whatever kind of error the backend has for its refusals.
+    """
+    try:
+        return ask()
+    except InputError:
+        raise
+    except ImportError:
+        raise InputError(f"{protocol}:// needs its fsspec backend: pip install 'gdiag[remote]'") from None
+    except FileNotFoundError:
+        raise InputError(f"{shown} does not exist") from None
+    except Exception as error:  # noqa: BLE001 (every backend raises kinds of its own, few of them OSError)
+        said = text.redact(re.sub(r"\?\S+", "", " ".join(str(error).split())))[:200]
+        raise InputError(f"{shown} cannot be read: {said or type(error).__name__}") from None

@@ -1,0 +1,103 @@
+"""Addresses: fetched through fsspec where it is there, a clear sentence where not; no network."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gdiag.cli import main
+from gdiag.errors import InputError
+from gdiag.ingesters import files, load, remote
+
+LOG = b"".join(b'{"step": %d, "loss": %d}\n' % (i, 100 - i) for i in range(100))
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """fsspec's store in memory, readable under memory://."""
+    fsspec = pytest.importorskip("fsspec")
+    monkeypatch.setattr(remote, "SCHEMES", (*remote.SCHEMES, "memory", "file"))
+    store = fsspec.filesystem("memory")
+    yield store
+    store.store.clear()
+    store.pseudo_dirs[:] = [""]
+
+
+def test_a_file_in_a_store(store: Any) -> None:
+    store.pipe("/bucket/run.jsonl.gz", gzip.compress(LOG))
+    records = load(["memory://bucket/run.jsonl.gz"])
+    assert records.steps["loss"].to_list() == [100.0 - i for i in range(100)]
+    assert [(s.path, s.format) for s in records.sources] == [("memory://bucket/run.jsonl.gz", "jsonl")]
+
+
+def test_a_folder_and_a_glob_without_weights_and_hidden_files(store: Any) -> None:
+    store.pipe("/b/run/a.jsonl", LOG)
+    store.pipe("/b/run/model.safetensors", LOG)
+    store.pipe("/b/run/.cache/x.jsonl", LOG)
+    records = load(["memory://b/run"])
+    assert [(s.path, s.format) for s in records.sources] == [
+        ("memory://b/run/a.jsonl", "jsonl"),
+        ("memory://b/run/model.safetensors", "unknown"),
+    ]
+    assert "not fetched" in records.sources[1].notes[0]
+    assert load(["memory://b/*/a.json*", "memory://b/run/a.jsonl"]).steps.height == 100
+
+
+def test_a_file_through_the_local_backend(store: Any, tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_bytes(LOG)
+    assert load([f"file://{tmp_path}/run.jsonl"]).steps.height == 100
+
+
+def test_content_past_the_limits_is_refused(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CEILING", 1000)
+    store.pipe("/b/run.jsonl", LOG)
+    with pytest.raises(InputError, match="is larger than"):
+        load(["memory://b/run.jsonl"])
+    monkeypatch.setattr(files, "CEILING", 1 << 20)
+    monkeypatch.setattr(files, "FLOOR", 1 << 16)
+    store.pipe("/b/bomb.gz", gzip.compress(b"\n" * (1 << 24)))
+    with pytest.raises(InputError, match="grows past"):
+        load(["memory://b/bomb.gz"])
+
+
+@pytest.mark.parametrize("address", ["memory://b/none.jsonl", "memory://b/none/*.jsonl"])
+def test_what_is_not_there(store: Any, address: str) -> None:
+    with pytest.raises(InputError, match=r"does not exist|no file fits"):
+        load([address])
+
+
+class Refusing:
+    """A store that refuses with an error kind of its own."""
+
+    class core:  # noqa: N801 (fsspec's module of this name)
+        @staticmethod
+        def url_to_fs(address: str) -> object:
+            raise RuntimeError(f"403 for {address}")
+
+
+def test_a_refusal_is_one_sentence_without_the_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", Refusing)
+    with pytest.raises(InputError) as caught:
+        load(["https://host/run.jsonl?X-Amz-Signature=abc123"])
+    assert str(caught.value) == "https://host/run.jsonl cannot be read: 403 for https://host/run.jsonl"
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/run", "gs://bucket/run", "az://box/run", "https://host/run.jsonl"])
+def test_without_fsspec_the_extra_is_named(
+    address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(SystemExit) as left:
+        main(["analyze", address])
+    assert left.value.code == 2
+    assert "pip install 'gdiag[remote]'" in capsys.readouterr().err
+
+
+def test_other_schemes_are_refused() -> None:
+    with pytest.raises(InputError, match="ftp:// is not read"):
+        load(["ftp://host/run.jsonl"])
