@@ -58,6 +58,7 @@ CAUSES = [
     "memory_pressure",
     "unknown_step_time_drift",
     "unknown",
+    "time_limit",
 ]
 
 
