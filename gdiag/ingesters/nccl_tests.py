@@ -6,6 +6,7 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.errors import InputError
 from gdiag.ingesters import nccl_facts, nccl_json, nccl_rows
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.model import Exit, Source
@@ -37,6 +38,8 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 - benchmark
     heads = nccl_rows.headers(lines)
     rows, rejects = nccl_rows.rows(lines, heads)
     devices, facts = nccl_facts.devices(lines), nccl_facts.facts(lines)
+    if not (rows.height or rejects.height or devices.height) and not _is_output(text, facts):
+        raise InputError(f"{given.path} speaks of nccl-tests but holds no output of it")
     starts = _sections(lines, heads, rows, facts)
     rows = _cycled(_placed(rows, starts)).join(
         _collectives(facts, starts), on="section", how="left", maintain_order="left"
@@ -44,6 +47,12 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 - benchmark
     return _reading(
         given, rows, _placed(devices, starts), _placed(facts, starts), rejects, _notes(rows, facts, rejects)
     )
+
+
+def _is_output(text: str, facts: pl.DataFrame) -> bool:
+    """Whether text without rows is output all the same: a table whose rows were edited, a start, or a failure."""
+    said = facts.filter(pl.col("scope").is_in(["failure", "footer", "version"])).height
+    return said > 0 or ("algbw" in text and "busbw" in text) or "nThread " in text
 
 
 def _document(given: Input, text: str) -> Reading:

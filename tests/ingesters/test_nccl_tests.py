@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gdiag.errors import InputError
 from gdiag.ingesters import nccl_tests
 from gdiag.ingesters.reading import Input, Options, Reading
 from tests.ingesters.nccl_formats import Bench, Version, document, text
@@ -147,3 +148,9 @@ def test_truncation_keeps_every_complete_row(cut: int, prefix: str, version: Ver
     table = reading.collectives
     assert table is not None
     assert table.select("line").n_unique() >= complete
+
+
+def test_prose_about_the_benchmark_is_refused() -> None:
+    data = b"Run nccl-tests during off-hours:\n\nmpirun -np 16 ./all_reduce_perf -b 1M -e 1G -f 2 -g 1\n"
+    with pytest.raises(InputError, match="no output"):
+        nccl_tests.read(Input("page.txt", data, content=data), Options())
