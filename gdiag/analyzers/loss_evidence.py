@@ -93,8 +93,20 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
     if math.isfinite(event.after_effect):
         measures.append(Measure("after_effect", event.after_effect, unit, max(event.noise, 0.0)))
     measures += onset_measures(context(event, view))
+    measures += validation_measures(run, event)
     measures += place_measures(run, event)
     return tuple(measures)
+
+
+def validation_measures(run: RunView, event: LossEvent) -> Iterable[Measure]:
+    """How validation moves where the training level moves for good; nothing for what recovers or is not evaluated."""
+    if event.kind == "spike" or event.path.kind != "trajectory":
+        return
+    change = run.eval_change(event.onset_step)
+    if change is not None:
+        yield Measure("eval_before", change.before, unit_of(event))
+        yield Measure("eval_after", change.after, unit_of(event))
+        yield Measure("eval_z", round(change.z, 2), "", 3.0)
 
 
 def place_measures(run: RunView, event: LossEvent) -> Iterable[Measure]:

@@ -15,6 +15,7 @@ single bad rank, and replay the onset's batch on another node.
 from __future__ import annotations
 
 from gdiag.analyzers.loss_evidence import onset_measures
+from gdiag.analyzers.nonfinite_order import nonfinite_order
 from gdiag.measures.nonfinite import NonFinite
 from gdiag.measures.onset import onset_context
 from gdiag.measures.run import RunView
@@ -64,6 +65,7 @@ def _finding(run: RunView, stretches: list[NonFinite], explosion: float, rise_z:
     measures = [
         Measure("rows", losses, ""),
         Measure("first_column", name),
+        Measure("order", nonfinite_order(run, first.onset, first.last)),
         Measure("isolated", not dead),
         Measure("gradient_first", first.gradient_first),
         Measure("without_run_up", ratio < explosion and rise < rise_z),

@@ -13,6 +13,7 @@ norm in FP32, look at the attention mask and at logits that overflow; go back to
 
 from __future__ import annotations
 
+from gdiag.analyzers.nonfinite_order import nonfinite_order
 from gdiag.measures.origin import Origin, origin
 from gdiag.measures.ranks import by_rank, nonfinite_ranks
 from gdiag.measures.run import RunView
@@ -56,6 +57,7 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
                 rank=ranks[0] if len(ranks) == 1 else None,
             ),
             (
+                Measure("order", nonfinite_order(run, before if before is not None else found.step, None)),
                 Measure("nonfinite_layers", found.nonfinite),
                 Measure("layers_total", found.total),
                 Measure("finite_deeper", found.finite_deeper),

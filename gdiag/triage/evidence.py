@@ -151,6 +151,57 @@ def _steady_lr(case: Case) -> str | None:
     )
 
 
+EVAL_MOVED: Final = 3.0
+EVAL_FLAT: Final = 2.0
+"""Change of the validation loss at an onset, in standard deviations of one evaluation: moved from here, flat below."""
+EVAL_SHARE: Final = 0.25
+"""Share of the training loss's step that validation must follow to have moved with it, and may not reach when flat."""
+
+
+def _validation(case: Case) -> tuple[float, float] | None:
+    """Change of validation at the onset in standard deviations, and as a share of training's; None where not evaluated."""
+    for finding in case.findings:
+        z, before, after = (finding.number(name) for name in ("eval_z", "eval_before", "eval_after"))
+        low, high = finding.number("level_before"), finding.number("level_after")
+        if z is not None and None not in (before, after, low, high) and high != low:
+            return z, (float(after or 0) - float(before or 0)) / (float(high or 0) - float(low or 0))
+    return None
+
+
+def _eval_moved(case: Case) -> str | None:
+    seen = _validation(case)
+    if seen is None or seen[0] < EVAL_MOVED or seen[1] < EVAL_SHARE:
+        return None
+    return f"validation moves with training, by {seen[1]:.0%} of its step: the model was harmed"
+
+
+def _eval_flat(case: Case) -> str | None:
+    seen = _validation(case)
+    if seen is None or abs(seen[0]) > EVAL_FLAT or abs(seen[1]) > EVAL_SHARE:
+        return None
+    return "validation stays flat while training moves: the data or the loader changed, not the model"
+
+
+def _changed(name: str, what: str, least: float) -> Sentence:
+    """The sentence when the evidence `name`, a ratio after over before, is off one by the factor `least` or more."""
+
+    def sentence(case: Case) -> str | None:
+        ratio = case.number(name)
+        if ratio is None or ratio <= 0 or max(ratio, 1 / ratio) < least:
+            return None
+        return f"the {what} changes ×{ratio:.3g} at the onset"
+
+    return sentence
+
+
+def _at_restart(case: Case) -> str | None:
+    """A jump of the learning rate at a restart of the run."""
+    for finding in case.findings:
+        if finding.code in {"GD302", "GD306"} and finding.measure("at_restart") is True:
+            return "the learning rate jumps at a restart of the run: the scheduler was not restored with it"
+    return None
+
+
 def _in_a_layer(case: Case) -> str | None:
     finding = case.find("GD204")
     return finding.message if finding is not None and finding.measure("simultaneous") is False else None
@@ -201,6 +252,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("lr_decayed_early", "schedule", 4.0, found("GD303")),
     Rule("lr_too_low", "schedule", 4.0, found("GD304")),
     Rule("lr_too_low", "gradient", -1.5, found("GD202", least=Severity.WARNING)),
+    # Configuration: a batch or sequence length that changes with the loss, or a cycle that begins there, explains it.
+    Rule("config_change", "config", 2.0, _changed("seq_len_ratio", "sequence length", 1.05)),
+    Rule("config_change", "config", 1.8, _changed("batch_ratio", "batch size", 1.25)),
+    Rule("config_change", "config", 1.5, flagged("planned", "the run's own plan changes there: a new cycle of the schedule or longer sequences", "GD102", "GD104", "GD105")),
     # Gradients and layers.
     Rule("gradient_explosion", "gradient", 0.9, found("GD201", least=Severity.WARNING)),
     Rule("vanishing_gradient", "layer", 3.5, found("GD202", least=Severity.WARNING)),
@@ -225,6 +280,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("resume_mismatch", "resume", 3.0, said("kind", "fresh_model", "the loss after the resume is back at its start", "GD109")),
     Rule("data_repeated", "data", 3.0, said("kind", "repeated_samples", "sample ids are seen again", "GD115")),
     Rule("data_order", "data", 1.5, said("kind", "skipped_samples", "sample ids are skipped at the resume", "GD115")),
+    Rule("resume_mismatch", "schedule", 1.5, _at_restart),
     # Replicas and corruption: established by disagreement of what must agree, supported by a jump that no update explains,
     # a hypothesis otherwise; never from a loss curve alone.
     Rule("silent_data_corruption", "rank", 2.2, found("GD402", least=Severity.WARNING)),
@@ -240,7 +296,15 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("memory_pressure", "numerics", 3.0, said("kind", "oom", "the run ended out of memory", "GD008")),
     Rule("hardware_fault", "numerics", 2.6, said("kind", "gpu_lost", "the run ended with a lost GPU", "GD008")),
     Rule("time_limit", "config", 5.0, _time_limit),
-    # Validation.
+    # Validation: what harms the model moves it, a change of the training data or of the loader does not.
+    Rule("data_order", "loss", 1.2, _eval_flat),
+    Rule("data_repeated", "loss", 1.0, _eval_flat),
+    Rule("config_change", "loss", 0.6, _eval_flat),
+    Rule("optimizer_instability", "loss", -1.2, _eval_flat),
+    Rule("lr_too_high", "loss", -1.2, _eval_flat),
+    Rule("optimizer_instability", "loss", 0.8, _eval_moved),
+    Rule("lr_too_high", "loss", 0.8, _eval_moved),
+    Rule("data_order", "loss", -0.8, _eval_moved),
     Rule("overfitting", "loss", 2.2, found("GD110")),
     Rule("numeric_overflow", "loss", 3.0, found("GD111")),
     Rule("overfitting", "loss", -2.2, found("GD111")),

@@ -24,6 +24,7 @@ def test_a_dead_run_is_dated_to_the_first_column() -> None:
     assert finding.severity is Severity.CRITICAL
     assert (finding.where.step, finding.where.last_step, finding.where.line) == (700, 999, 701)
     assert finding.measure("gradient_first") is True
+    assert finding.measure("order") == "grad_norm 700, loss 701"
     assert finding.measure("without_run_up") is True
     assert finding.number("steps_lost") == 300
 

@@ -39,3 +39,16 @@ def test_longer_sequences_explain_a_step() -> None:
     (finding,) = analyze(view({"loss": loss, "seq_len": longer}))
     assert finding.severity is Severity.INFO
     assert finding.number("seq_len_ratio") == 2
+
+
+def test_tells_how_validation_moves() -> None:
+    loss = learning(2000) + climb(2000, 1200, 0.5, 2)
+    evals = np.where(np.arange(2000) % 50 == 0, learning(2000, seed=5), np.nan)
+    said = [None if np.isnan(v) else float(v) for v in evals]
+    harmed = [v if v is None or i < 1200 else v + 0.5 for i, v in enumerate(said)]
+    (flat,) = analyze(view({"loss": loss, "eval_loss": said}))
+    (moved,) = analyze(view({"loss": loss, "eval_loss": harmed}))
+    assert abs(flat.number("eval_z") or 0.0) < 2
+    assert (moved.number("eval_z") or 0.0) > 3
+    (bare,) = analyze(view({"loss": loss}))
+    assert bare.number("eval_z") is None

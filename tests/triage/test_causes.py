@@ -67,3 +67,45 @@ def test_an_exit_at_the_time_limit_is_no_fault_of_the_software() -> None:
         "GD008", "abnormal-exit", Severity.WARNING, "ends", Location(run="run"), (Measure("kind", "exit"), text)
     )
     assert rank(Case("abnormal_exit", lead, (lead,)))[0].cause == "time_limit"
+
+
+def step_up(*evidence: Measure) -> Case:
+    levels = (Measure("level_before", 3.0), Measure("level_after", 3.5))
+    lead = Finding("GD105", "loss-step-up", Severity.WARNING, "up", Location(run="run", step=100), (*levels, *evidence))
+    return Case("step_up", lead, (lead,), onset=100, last=100)
+
+
+def scores(case: Case) -> dict[str, float]:
+    return {c.cause: c.score for c in rank(case)}
+
+
+def validation(after: float, z: float) -> tuple[Measure, ...]:
+    return Measure("eval_before", 3.1), Measure("eval_after", after), Measure("eval_z", z)
+
+
+def test_flat_validation_speaks_for_data_and_moved_validation_for_a_harmed_model() -> None:
+    bare, flat, moved = (
+        scores(step_up()),
+        scores(step_up(*validation(3.11, 0.4))),
+        scores(step_up(*validation(3.6, 9.0))),
+    )
+    assert flat["data_order"] > 1.5 * bare["data_order"]
+    assert flat.get("optimizer_instability", 0.0) < bare["optimizer_instability"] < moved["optimizer_instability"]
+
+
+def test_a_change_of_batch_or_sequence_length_supports_config_change() -> None:
+    for name in ("batch_ratio", "seq_len_ratio"):
+        causes = rank(step_up(Measure(name, 2.0)))
+        assert causes[0].cause == "config_change"
+        assert "×2 at the onset" in causes[0].supports[0]
+        assert scores(step_up(Measure(name, 1.02))) == scores(step_up())
+    assert scores(step_up(Measure("planned", True)))["config_change"] > scores(step_up())["config_change"]
+
+
+def test_a_jump_of_the_rate_at_a_restart_speaks_for_the_scheduler() -> None:
+    lead = Finding(
+        "GD306", "scheduler-not-restored", Severity.WARNING, "jump", Location(run="run", step=100), (Measure("at_restart", True),)
+    )  # fmt: skip
+    case = Case("lr_discontinuity", lead, (lead,), onset=100)
+    found = next(c for c in rank(case) if c.cause == "resume_mismatch")
+    assert "the scheduler was not restored" in found.supports[0]
