@@ -64,10 +64,10 @@ from gdiag.schema import Records
 
 INGESTERS: Final[tuple[Ingester, ...]] = (
     wandb_binary, wandb_chart, wandb_system, tfevents, columnar_files, sqlite, single_metric, settings,
-    trainer_state, megatron_golden, sacred, json_whole, jsonl, csv,
+    nccl_tests, trainer_state, megatron_golden, sacred, json_whole, jsonl, csv,
     megatron, torchtitan, modded_nanogpt, llmc, litgpt, step_bars, maxtext, verl,
     nanogpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed,
-    nccl_tests, bandwidth_baseline, nvidia_smi, nvidia_smi_text, nvidia_smi_xml, dmon, dcgm, amd_smi, kernel_log, port_counters,
+    bandwidth_baseline, nvidia_smi, nvidia_smi_text, nvidia_smi_xml, dmon, dcgm, amd_smi, kernel_log, port_counters,
     network_screens,
 )  # fmt: skip
 """Every format; the surest wins, the earlier one on a tie."""

@@ -11,41 +11,44 @@ _DEVICE: Final = (
     r"^\s*#?\s*Rank\s+(?P<rank>\d+)\s+(?:Group\s+(?P<group>\d+)\s+)?(?:Pid\s+(?P<pid>\d+)\s+)?on\s+(?P<host>\S+)\s+"
     r"device\s+(?P<gpu>\d+)\s+\[(?P<bus_id>[^\]]*)\]\s*(?P<model>.*?)\s*$"
 )
-_PATTERNS: Final[tuple[tuple[str, str, str], ...]] = (
-    ("version", "nccl_tests", r"nccl-tests version (\S+(?: \(\w+\))?)"),
-    ("version", "nccl", r"nccl-library=(\d+)"),
-    ("version", "nccl", r"NCCL version (\d[\w.+-]*)"),
-    ("version", "nccl", r"compiled with NCCL (\S+)"),
-    ("version", "rccl_tests", r"rccl-tests: Version (\S+)"),
-    ("config", "collective", r"Collective test starting: (\w+?)_perf"),
-    ("config", "collective", r"(?:^|[/\s])(\w+?)_perf(?:_mpi)?\s+-"),
-    ("config", "threads", r"nThread (\d+)"),
-    ("config", "gpus_per_thread", r"nGpus (\d+)"),
-    ("config", "min_bytes", r"minBytes (\d+)"),
-    ("config", "max_bytes", r"maxBytes (\d+)"),
-    ("config", "warmup_iterations", r"warmup iters: (\d+)"),
-    ("config", "iterations", r" iters: (\d+)"),
-    ("config", "validation", r"validation: (\d+)"),
-    ("footer", "out_of_bounds", r"Out of bounds values : (\d+ \w+)"),
-    ("footer", "average_busbw", r"Avg bus bandwidth\s*: ([\d.e+]+)"),
-    ("footer", "average_verdict", r"Avg bus bandwidth\s*: [\d.e+]+ +(OK|FAILED)"),
-    ("wrong", "rank", r"^\s*rank=(\d+) #wrong="),
-    ("failure", "test", r"(\S*:? ?Test (?:NCCL|CUDA) failure .*)$"),
-    ("failure", "timeout", r"(\S*: Test timeout .*)$"),
-    ("failure", "gpus", r"(Invalid number of GPUs: .*)$"),
-    ("failure", "launch", r"(There are not enough slots available.*|.*process returned a non-zero exit code.*)$"),
-    ("nccl", "network", r"Using network (.+?)\s*$"),
-    ("nccl", "ib_devices", r"NET/IB : Using (.+?)(?: ; OOB| \[RO\]|$)"),
-    ("nccl", "ofi_provider", r"Selected [Pp]rovider is (\S+)"),
-    ("nccl", "ofi_nics", r"found (\d+) nics"),
-    ("nccl", "coll_channels", r"(\d+) coll channels"),
-    ("nccl", "nvls_channels", r"(\d+) nvls channels"),
-    ("nccl", "topology_file", r"NCCL_TOPO_FILE set (?:by environment )?to (\S+)"),
-    ("nccl", "p2p_disabled", r"(P2P is disabled\b.*)$"),
-    ("nccl", "nvls_unavailable", r"(NVLS multicast support is not available\b.*)$"),
-    ("nccl", "duplicate_gpu", r"(Duplicate GPU detected.*)$"),
-)  # fmt: skip
 _TRANSPORT: Final = r"via ((?:P2P|SHM|NET|COLLNET)[\w/ ]*?(?:/\d+)?(?:/GDRDMA|/Shared)*)(?:\s|$|\()"
+_PATTERNS: Final[tuple[tuple[str, str, str, str], ...]] = (
+    ("version", "nccl_tests", "nccl-tests version", r"nccl-tests version (\S+(?: \(\w+\))?)"),
+    ("version", "nccl", "nccl-library", r"nccl-library=(\d+)"),
+    ("version", "nccl", "NCCL version", r"NCCL version (\d[\w.+-]*)"),
+    ("version", "nccl", "compiled with", r"compiled with NCCL (\S+)"),
+    ("version", "rccl_tests", "rccl-tests: Version", r"rccl-tests: Version (\S+)"),
+    ("config", "collective", "Collective test", r"Collective test starting: (\w+?)_perf"),
+    ("config", "collective", "_perf", r"(?:^|[/\s])(\w+?)_perf(?:_mpi)?\s+-"),
+    ("config", "threads", "nThread ", r"nThread (\d+)"),
+    ("config", "gpus_per_thread", "nThread ", r"nGpus (\d+)"),
+    ("config", "min_bytes", "nThread ", r"minBytes (\d+)"),
+    ("config", "max_bytes", "nThread ", r"maxBytes (\d+)"),
+    ("config", "warmup_iterations", "nThread ", r"warmup iters: (\d+)"),
+    ("config", "iterations", "nThread ", r" iters: (\d+)"),
+    ("config", "validation", "nThread ", r"validation: (\d+)"),
+    ("footer", "out_of_bounds", "Out of bounds", r"Out of bounds values : (\d+ \w+)"),
+    ("footer", "average_busbw", "Avg bus", r"Avg bus bandwidth\s*: ([\d.e+]+)"),
+    ("footer", "average_verdict", "Avg bus", r"Avg bus bandwidth\s*: [\d.e+]+ +(OK|FAILED)"),
+    ("wrong", "rank", "#wrong=", r"^\s*rank=(\d+) #wrong="),
+    ("failure", "test", "Test ", r"(\S*:? ?Test (?:NCCL|CUDA) failure .*)$"),
+    ("failure", "timeout", "Test ", r"(\S*: Test timeout .*)$"),
+    ("failure", "gpus", "Invalid number", r"(Invalid number of GPUs: .*)$"),
+    ("failure", "launch", "enough slots", r"(There are not enough slots available.*)$"),
+    ("failure", "launch", "non-zero exit", r"(.*process returned a non-zero exit code.*)$"),
+    ("nccl", "transport", " via ", _TRANSPORT),
+    ("nccl", "network", "Using network", r"Using network (.+?)\s*$"),
+    ("nccl", "ib_devices", "NET/IB : Using", r"NET/IB : Using (.+?)(?: ; OOB| \[RO\]|$)"),
+    ("nccl", "ofi_provider", "rovider is", r"Selected [Pp]rovider is (\S+)"),
+    ("nccl", "ofi_nics", " nics", r"found (\d+) nics"),
+    ("nccl", "coll_channels", "coll channels", r"(\d+) coll channels"),
+    ("nccl", "nvls_channels", "nvls channels", r"(\d+) nvls channels"),
+    ("nccl", "topology_file", "NCCL_TOPO_FILE", r"NCCL_TOPO_FILE set (?:by environment )?to (\S+)"),
+    ("nccl", "p2p_disabled", "P2P is disabled", r"(P2P is disabled\b.*)$"),
+    ("nccl", "nvls_unavailable", "NVLS multicast", r"(NVLS multicast support is not available\b.*)$"),
+    ("nccl", "duplicate_gpu", "Duplicate GPU", r"(Duplicate GPU detected.*)$"),
+)  # fmt: skip
+"""Scope, key, a literal that the line holds, and the pattern whose group is the value."""
 
 
 def devices(lines: pl.DataFrame) -> pl.DataFrame:
@@ -65,27 +68,34 @@ def devices(lines: pl.DataFrame) -> pl.DataFrame:
 
 def facts(lines: pl.DataFrame) -> pl.DataFrame:
     """What the lines say about versions, configuration, footers, failures and NCCL's choices: line, scope, key, value."""
-    words = ["version", "Version", "compiled", "Collective", "_perf", "nThread", "Out of bounds", "Avg bus", "#wrong=",
-             "Test ", "Invalid", "slots", "non-zero", "network", "NET/", "rovider", "nics", "channels", "TOPO",
-             "P2P is", "NVLS", "Duplicate"]  # fmt: skip
-    few = lines.filter(pl.col("text").str.contains_any(words))
-    out: list[tuple[int, str, str, str]] = []
-    for scope, key, pattern in _PATTERNS:
-        hits = few.select("line", value=pl.col("text").str.extract(pattern)).drop_nulls("value")
-        if scope == "nccl":
-            hits = hits.unique("value", keep="first", maintain_order=True)
-        out += [(line, scope, key, value) for line, value in hits.iter_rows()]
-    via = lines.filter(pl.col("text").str.contains(" via ", literal=True))
-    carried = via.select("line", value=pl.col("text").str.extract(_TRANSPORT)).drop_nulls("value")
-    carried = carried.with_columns(value=pl.col("value").str.replace(r"/\d+", ""))
-    for value, line, count in (
-        carried.group_by("value", maintain_order=True).agg(pl.col("line").first(), pl.len()).iter_rows()
-    ):
-        out.append((line, "nccl", "transport", f"{value} ×{count}"))
-    out.sort()
-    return pl.DataFrame(
-        out, schema={"line": pl.Int64, "scope": pl.String, "key": pl.String, "value": pl.String}, orient="row"
+    words = sorted({word for _, _, word, _ in _PATTERNS})
+    few = lines.filter(pl.col("text").str.contains_any(words)).with_columns(
+        word=pl.col("text").str.extract_many(words, overlapping=True).list.unique()
     )
+    few = few.explode("word")
+    out = [pl.DataFrame(schema={"line": pl.Int64, "scope": pl.String, "key": pl.String, "value": pl.String})]
+    by_word = {str(key[0]): part for key, part in few.partition_by("word", as_dict=True).items()}
+    for scope, key, word, pattern in _PATTERNS:
+        if word not in by_word:
+            continue
+        value = pl.col("text").str.extract(pattern)
+        hits = by_word[word].select("line", scope=pl.lit(scope), key=pl.lit(key), value=value)
+        out.append(hits.drop_nulls("value"))
+    return pl.concat(out).sort("line", maintain_order=True)
+
+
+def condensed(facts: pl.DataFrame) -> pl.DataFrame:
+    """`facts` with a section column, NCCL's repeats left out: every rank says the same; transports with their number."""
+    key = pl.col("key")
+    said = facts.filter(pl.col("scope") != "nccl")
+    nccl = facts.filter((pl.col("scope") == "nccl") & (key != "transport"))
+    nccl = nccl.unique(["section", "key", "value"], keep="first", maintain_order=True)
+    carried = facts.filter(key == "transport").with_columns(pl.col("value").str.replace(r"/\d+", ""))
+    carried = carried.group_by("section", "scope", "key", "value", maintain_order=True).agg(
+        pl.col("line").first(), times=pl.len()
+    )
+    carried = carried.with_columns(value=pl.format("{} ×{}", "value", "times")).select(facts.columns)
+    return pl.concat([said, nccl, carried]).sort("line", maintain_order=True)
 
 
 def ib_device_count(value: str) -> int:

@@ -12,9 +12,11 @@ import polars as pl
 _NUMERIC: Final = {"size": pl.Int64, "count": pl.Int64, "root": pl.Int32}
 
 
-def looks_like(head: str) -> bool:
-    """Whether the text begins as an nccl-tests JSON document."""
-    return head.lstrip().startswith("{") and '"nccl_version"' in head and '"config"' in head
+def looks_like(content: bytes) -> bool:
+    """Whether the content begins as an nccl-tests JSON document, after whatever blanks."""
+    if content[:256].lstrip()[:1] != b"{":
+        return False
+    return any(key in content for key in (b'"nccl_version"', b'"out_of_place"')) and b'"config"' in content
 
 
 def read(text: str) -> tuple[pl.DataFrame, pl.DataFrame, list[tuple[str, str, str]], bool]:

@@ -1,7 +1,8 @@
 """Rows of nccl-tests and rccl-tests tables, 2017 to today: one grammar, read column-wise.
 
 A row is `size count type [redop] [root]` and then groups of four cells (time, algbw, busbw, wrong); `-I` adds four cells
-to each group, `-S` a time stamp at the end, `-C` measures CPU time. hardware.md 1.1 and 1.2 list the versions.
+to each group, `-S` a time stamp at the end, `-C` measures CPU time. hardware.md 1.1 and 1.2 list the versions. Literal
+filters come first and rows of one shape are cast together: a pattern per cell would cost several times as much.
 """
 
 from __future__ import annotations
@@ -10,23 +11,72 @@ from typing import Final
 
 import polars as pl
 
+_TYPES: Final = (
+    "float", "half", "double", "bfloat16", "char", "int8", "int32", "int64", "uint8", "uint32", "uint64",
+    "f8e4m3", "f8e5m2", "f8e4m2", "f8e5m3", "fp8_e4m3", "fp8_e5m2",
+)  # fmt: skip
 TYPES: Final = r"u?int(?:8|32|64)|half|float|double|bfloat16|f8e[45]m[23]|fp8_e[45]m[23]|char"
 _TYPE_WORDS: Final = ["float", "int", "half", "double", "f8e", "fp8", "char"]
 _PREFIX: Final = (
     r"^(?:\[\d+,\d+\]<std(?:out|err)>:|\d+: |\[\d+\] |\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? |"
     r"pod/\S+ |[A-Za-z][\w./-]*: )+"
 )
-_GLUED: Final = r"[A-Za-z][\w.-]*(?::\d+:\d+ ?\[\d+\] (?:\S+ )?NCCL|: Test (?:timeout|NCCL|CUDA|failure)).*$"
+_GLUED: Final = (
+    r"(?:[A-Za-z][\w.-]*(?::\d+:\d+ ?\[\d+\] (?:\S+ )?NCCL|: Test (?:timeout|NCCL|CUDA|failure))|\[\d+\] NCCL |"
+    r"Test (?:timeout|NCCL|CUDA|failure)|NCCL (?:INFO|WARN|version)).*$"
+)
+_MIXED: Final = ["[", "NCCL", "Test "]
+_ANYWHERE: Final = rf"(?:^|[^\w.])(?P<size>\d[\d_,]*)\s+(?P<count>\d[\d_,]*)\s+(?P<rest>(?:{TYPES})(?:\s.*)?)$"
 _REDOPS: Final = ("sum", "prod", "min", "max", "avg", "mulsum", "none", "all", "custom")
 _HEADER: Final = r"\b(?:size|bytes)\s+(?:count|N)\s+type\b"
-_NUMBERS: Final = r"^\s*(?:[\d.e+]+\s+){3}(?:[\d.e+-]+|N/A)"
+_FIGURE: Final = r"^\s*[\dN]"
 GROUP: Final = ("time", "algbw", "busbw", "wrong")
 EXTRA: Final = ("t_min", "t_max", "t_p99", "t_cv")
+_FLAGS: Final = ("has_root", "per_iteration", "milliseconds", "cpu_time", "in_place_only")
+_SHAPE: Final = ["n", "start", "width", "groups", "milliseconds"]
+_TORN: Final = "row without a complete set of figures"
 
 
 def stripped(lines: pl.DataFrame) -> pl.DataFrame:
     """`lines` (line, text) without launcher prefixes: mpirun tags, srun and hydra ranks, time stamps, pod names."""
-    return lines.with_columns(text=pl.col("text").str.replace(_PREFIX, "").str.strip_chars_end("\r"))
+    text = pl.col("text")
+    bare = text.str.starts_with(" ") | text.str.starts_with("#")
+    return lines.with_columns(text=pl.coalesce(pl.when(~bare).then(text).str.replace(_PREFIX, ""), text))
+
+
+def split(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows (line, text, tokens from the size on) and all other lines; rows with other output glued in are in both."""
+    maybe = lines["text"].str.contains_any(_TYPE_WORDS)
+    candidates = lines.filter(maybe)
+    text = pl.col("text")
+    mixed = text.str.contains_any(_MIXED)
+    cut = pl.when(mixed).then(text).str.replace(_GLUED, "").str.replace_all(r"\[\d+\]", "")
+    found = candidates.with_columns(mixed=mixed, body=pl.coalesce(cut, text))
+    found = found.with_columns(tokens=pl.col("body").str.extract_all(r"\S+"))
+    cells = pl.col("tokens").list
+    shaped = cells.get(2, null_on_oob=True).is_in(_TYPES)
+    for i in (0, 1):
+        shaped &= cells.get(i, null_on_oob=True).cast(pl.Int64, strict=False).is_not_null()
+    shaped_mask = found.select(shaped.fill_null(value=False)).to_series()
+    plain, rest = found.filter(shaped_mask), found.filter(~shaped_mask)
+    odd = _anywhere(rest)
+    rows = pl.concat([plain, odd]).sort("line") if odd.height else plain
+    foreign = pl.concat([rest.join(odd, on="line", how="anti"), rows.filter("mixed")]).select("line", "text")
+    others = lines.filter(~maybe)
+    if foreign.height:
+        others = pl.concat([others, foreign]).sort("line")
+    return rows.select("line", "text", "tokens"), others
+
+
+def _anywhere(lines: pl.DataFrame) -> pl.DataFrame:
+    """Rows behind a prefix that no launcher is known to print, and rows with thousands separators."""
+    odd = lines.with_columns(p=pl.col("body").str.extract_groups(_ANYWHERE)).unnest("p").drop_nulls("size")
+    body = pl.concat_str(
+        pl.col("size", "count").str.replace_all("[_,]", ""),
+        pl.col("rest").str.replace_all(r"(\d)[_,](\d{3})", "${1}${2}"),
+        separator=" ",
+    )
+    return odd.with_columns(tokens=body.str.extract_all(r"\S+")).select(lines.columns)
 
 
 def headers(lines: pl.DataFrame) -> pl.DataFrame:
@@ -49,102 +99,99 @@ def headers(lines: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def rows(lines: pl.DataFrame, heads: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def no_headers() -> pl.DataFrame:
+    """An empty table as `headers` makes it."""
+    return pl.DataFrame(schema={"line": pl.Int64, **dict.fromkeys(_FLAGS, pl.Boolean)})
+
+
+def rows(found: pl.DataFrame, others: pl.DataFrame, heads: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Complete rows, one per side (in_place false, then true), and rejects (line, reason, text).
 
-    lines: line (Int64, ascending) and text (stripped of prefixes). The result has line, size [B], count, type, redop,
-    root, in_place, time [µs], cpu_time, algbw, busbw [GB/s], wrong, t_min, t_max, t_p99 [µs], t_cv [%].
+    found, others: as `split` gives them, line ascending. The result has line, size [B], count, type, redop, root,
+    in_place, time [µs], cpu_time, algbw, busbw [GB/s], wrong, t_min, t_max, t_p99 [µs], t_cv [%].
     """
-    tokens = _tokens(lines.filter(pl.col("text").str.contains_any(_TYPE_WORDS)))
-    if not tokens.height:
+    if not found.height:
         return _empty(), pl.DataFrame(schema={"line": pl.Int64, "reason": pl.String, "text": pl.String})
+    cells = pl.col("tokens").list
     parts = (
-        tokens.join_asof(heads, on="line", strategy="backward")
+        found.join_asof(heads, on="line", strategy="backward")
+        .with_columns(pl.col(_FLAGS).fill_null(value=False), n=cells.len().cast(pl.Int64))
         .with_columns(
-            size=pl.col("tokens").list.get(0).str.replace_all("_", "", literal=True).cast(pl.Int64, strict=False),
-            count=pl.col("tokens").list.get(1).str.replace_all("_", "", literal=True).cast(pl.Int64, strict=False),
-            type=pl.col("tokens").list.get(2),
-            redop=pl.col("tokens").list.get(3, null_on_oob=True),
+            stamp=pl.when(cells.get(-1).str.contains(":", literal=True)).then(2).otherwise(0),
+            op=cells.get(3, null_on_oob=True).is_in(_REDOPS).fill_null(value=False).cast(pl.Int64),
+            width=pl.when("per_iteration").then(8).otherwise(4),
         )
-        .with_columns(redop=pl.when(pl.col("redop").is_in(_REDOPS)).then("redop"))
-        .with_columns(cells=pl.col("tokens").list.slice(pl.when(pl.col("redop").is_null()).then(3).otherwise(4)))
-        .with_columns(n=pl.col("cells").list.len().cast(pl.Int64))
-        .with_columns(
-            rooted=(pl.col("n") % 4 == 1) | (pl.col("has_root").fill_null(value=False) & (pl.col("n") % 4 != 0))
-        )
-        .with_columns(
-            root=pl.when("rooted").then(pl.col("cells").list.get(0, null_on_oob=True)).cast(pl.Int32, strict=False),
-            cells=pl.col("cells").list.slice(pl.col("rooted").cast(pl.Int32)),
-            width=pl.when(pl.col("per_iteration").fill_null(value=False)).then(8).otherwise(4),
-        )
+        .with_columns(figures=pl.col("n") - pl.col("stamp") - 3 - pl.col("op"))
+        .with_columns(rooted=(pl.col("figures") % 4 == 1) | (pl.col("has_root") & (pl.col("figures") % 4 != 0)))
+        .with_columns(start=3 + pl.col("op") + pl.col("rooted"), figures=pl.col("figures") - pl.col("rooted"))
     )
-    parts = _joined_splits(parts, lines)
-    parts = parts.with_columns(groups=pl.col("cells").list.len() // pl.col("width"))
-    # One group under a header of two stands in the place where the header puts it.
-    first_in_place = pl.col("in_place_only").fill_null(value=False) | pl.col("text").str.contains(r"-?\d\s{18,}\d")
-    sides = [
-        _side(parts.filter(pl.col("groups") >= 2), 0, in_place=pl.lit(value=False)),
-        _side(parts.filter(pl.col("groups") >= 2), 1, in_place=pl.lit(value=True)),
-        _side(parts.filter(pl.col("groups") == 1), 0, in_place=first_in_place),
-    ]
-    table = pl.concat(sides).sort("line", "in_place", maintain_order=True)
-    torn = parts.filter(~pl.col("line").is_in(table["line"].unique().to_list()) | (pl.col("groups") == 0))
+    parts = _completed(parts, others).with_columns(groups=(pl.col("figures") // pl.col("width")).clip(0, 2))
+    whole = parts.filter(pl.col("groups") > 0)
+    alike = [whole] if whole.select(_SHAPE).n_unique() == 1 else whole.partition_by(_SHAPE)
+    sides = [side for part in alike if part.height for side in _sides(part)]
+    table = pl.concat([_empty(), *sides]).sort("line", "in_place", maintain_order=True)
+    torn = parts.join(table.select("line"), on="line", how="anti").sort("line")
     reason = pl.when(pl.col("text").str.contains("XX", literal=True)).then(pl.lit("placeholder instead of figures"))
-    rejects = torn.select("line", reason=reason.otherwise(pl.lit("row without a complete set of figures")), text="text")
-    return table, rejects
+    return table, torn.select("line", reason=reason.otherwise(pl.lit(_TORN)), text="text")
 
 
-def _tokens(candidates: pl.DataFrame) -> pl.DataFrame:
-    """Lines of the shape `size count type …`, split at blanks; what other processes glued into a line is cut off."""
-    mixed = pl.col("text").str.contains_any(["[", "NCCL", "Test "])
-    clean = candidates.with_columns(body=pl.col("text"))
-    cut = pl.col("text").str.replace(_GLUED, "").str.replace_all(r"\[\d+\]", "")
-    clean = pl.concat([clean.filter(~mixed), candidates.filter(mixed).with_columns(body=cut)]).sort("line")
-    body = pl.col("body").str.strip_chars_start(" #")
-    split = clean.with_columns(tokens=body.str.extract_all(r"\S+")).drop("body")
-    shaped = pl.col("tokens").list.get(2, null_on_oob=True).str.contains(rf"^(?:{TYPES})$")
-    shaped &= pl.col("tokens").list.get(0, null_on_oob=True).str.contains(r"^\d[\d_]*$")
-    shaped &= pl.col("tokens").list.get(1, null_on_oob=True).str.contains(r"^\d[\d_]*$")
-    stamped = pl.col("tokens").list.get(-1, null_on_oob=True).str.contains(":", literal=True)
-    whole = pl.col("tokens").list.len()
-    return split.filter(shaped).with_columns(
-        tokens=pl.col("tokens").list.head(pl.when(stamped).then(whole - 2).otherwise(whole))
-    )
+def _sides(part: pl.DataFrame) -> list[pl.DataFrame]:
+    """The sides of rows that are all of one shape: equal numbers of tokens, figures from the same one on."""
+    n, start, width, groups = (int(part[name][0]) for name in ("n", "start", "width", "groups"))
+    scale = 1e3 if part["milliseconds"][0] else 1.0
+    flat = part["tokens"].explode(empty_as_null=False)
+    tokens = [flat.gather_every(n, i) for i in range(start + groups * width)]
+    op = tokens[3] if part["op"][0] else pl.Series([None], dtype=pl.String)
+    head = part.select(
+        "line", size=tokens[0].cast(pl.Int64, strict=False), count=tokens[1].cast(pl.Int64, strict=False), type=tokens[2],
+        redop=op if len(op) == part.height else pl.lit(None, pl.String),
+        root=tokens[start - 1].cast(pl.Int32, strict=False) if part["rooted"][0] else pl.lit(None, pl.Int32),
+        cpu_time="cpu_time",
+    )  # fmt: skip
+    names = (*GROUP, *EXTRA)[:width]
+    found = []
+    for group in range(groups):
+        at = start + group * width
+        figures = {name: tokens[at + i].cast(pl.Float64, strict=False) for i, name in enumerate(names)}
+        figures["time"] = figures["time"] * scale
+        # One group under a header of two stands in the place where the header puts it.
+        blank = pl.col("in_place_only") | pl.col("text").str.contains(r"-?\d\s{18,}\d")
+        in_place = part.select(blank).to_series() if groups == 1 else pl.lit(value=bool(group))
+        side = head.with_columns(
+            in_place=in_place, **figures, **{x: pl.lit(None, pl.Float64) for x in EXTRA if x not in names}
+        )
+        found.append(side.filter(pl.col("time").is_not_null() & pl.col("busbw").is_not_null()).select(_empty().columns))
+    return found
 
 
-def _side(parts: pl.DataFrame, group: int, *, in_place: pl.Expr) -> pl.DataFrame:
-    def cell(position: int) -> pl.Expr:
-        index = pl.lit(group) * pl.col("width") + position
-        return pl.col("cells").list.get(index, null_on_oob=True).cast(pl.Float64, strict=False)
-
-    wide = pl.col("width") == 8
-    scale = pl.when(pl.col("milliseconds").fill_null(value=False)).then(1e3).otherwise(1.0)
-    return parts.with_columns(
-        in_place=in_place, time=cell(0) * scale, algbw=cell(1), busbw=cell(2), wrong=cell(3),
-        cpu_time=pl.col("cpu_time").fill_null(value=False),
-        **{name: pl.when(wide).then(cell(4 + i)) for i, name in enumerate(EXTRA)},
-    ).filter(pl.col("time").is_not_null() & pl.col("busbw").is_not_null()).select(_empty().columns)  # fmt: skip
-
-
-def _joined_splits(parts: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
-    """Rows whose figures stand alone on later lines because another process printed in between."""
-    bare = parts.filter(pl.col("cells").list.len() == 0)
-    if not bare.height:
+def _completed(parts: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Rows whose figures stand on later lines because another process printed in between, put together again."""
+    missing = pl.when("in_place_only").then("width").otherwise(2 * pl.col("width")) - pl.col("figures")
+    short = parts.filter((missing > 0) & (pl.col("stamp") == 0))
+    if not short.height:
         return parts
-    loose = (
-        lines.filter(pl.col("text").str.contains(_NUMBERS))
-        .with_columns(cells=pl.col("text").str.replace(_GLUED, "").str.extract_all(r"\S+"))
-        .filter(pl.col("cells").list.len().is_in([4, 8]))
-        .join_asof(parts.select("line", row=pl.col("line")), on="line", strategy="backward")
+    loose = others.filter(pl.col("text").str.contains(_FIGURE)).select(
+        "line", more=pl.col("text").str.replace(_GLUED, "").str.replace_all(r"\[\d+\]", "").str.extract_all(r"\S+")
+    )
+    figure = pl.element().cast(pl.Float64, strict=False).is_not_null() | (pl.element() == "N/A")
+    loose = loose.filter((pl.col("more").list.len() > 0) & pl.col("more").list.eval(figure).list.all())
+    if not loose.height:
+        return parts
+    following = (
+        loose.join_asof(parts.select("line", row="line"), on="line", strategy="backward")
+        .drop_nulls("row")
         .group_by("row", maintain_order=True)
-        .agg(found=pl.col("cells").explode())
+        .agg(more=pl.col("more").explode(empty_as_null=False))
     )
-    return (
-        parts.join(loose, left_on="line", right_on="row", how="left", maintain_order="left")
-        .with_columns(cells=pl.when(pl.col("cells").list.len() == 0).then(pl.col("found")).otherwise(pl.col("cells")))
-        .with_columns(pl.col("cells").fill_null([]))
-        .drop("found")
-    )
+    grown = short.join(following, left_on="line", right_on="row", how="inner", maintain_order="left")
+    grown = grown.with_columns(more=pl.col("more").list.head(missing))
+    # A row of one complete side is grown by a whole side or not at all: figures below it may be of something else.
+    grown = grown.filter((pl.col("figures") % pl.col("width") != 0) | (pl.col("more").list.len() >= pl.col("width")))
+    grown = grown.with_columns(
+        tokens=pl.concat_list("tokens", "more"), n=pl.col("n") + pl.col("more").list.len(),
+        figures=pl.col("figures") + pl.col("more").list.len(),
+    ).select(parts.columns)  # fmt: skip
+    return pl.concat([parts.join(grown.select("line"), on="line", how="anti"), grown.cast(parts.schema)])
 
 
 def _empty() -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -12,47 +14,82 @@ from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.model import Exit, Source
 
 FORMAT: Final = "nccl-tests"
-_CERTAIN: Final = ("Avg bus bandwidth", "Out of bounds values", "nccl-tests version", "rccl-tests: Version")
-_LIKELY: Final = ("algbw", "busbw", "nThread ")
+_CERTAIN: Final = (b"Avg bus bandwidth", b"Out of bounds values", b"nccl-tests version", b"rccl-tests: Version")
+_LIKELY: Final = (b"algbw", b"busbw", b"nThread ")
 _STARTS: Final = ["nThread ", "nccl-tests version", "Collective test starting", "rccl-tests: Version"]
 
 
+_ROW: Final = re.compile(
+    rf"(?m)\b\d[\d_]*\s+\d[\d_]*\s+(?:{nccl_rows.TYPES})\s+(?:[a-z]+\s+)?(?:-?\d+\s+)?[\d.]+\s".encode()
+)
+_CHUNK: Final = 32 << 20
+
+
 def recognise(given: Input) -> float:
-    head = given.head.decode("utf-8", "replace")
+    head = given.head
     if nccl_json.looks_like(head):
         return 1.0
-    if any(words in head for words in _CERTAIN) or ("algbw" in head and "busbw" in head):
+    if any(words in head for words in _CERTAIN) or (b"algbw" in head and b"busbw" in head):
         return 0.95
     if any(words in head for words in _LIKELY):
         return 0.7
-    if not nccl_rows.rows(nccl_rows.stripped(_lines(head)), _no_headers())[0].is_empty():
+    if _ROW.search(head[:16384]):
         return 0.7
-    return 0.3 if "_perf" in head and "nccl" in head else 0.0
+    return 0.3 if b"_perf" in head and b"nccl" in head else 0.0
 
 
 def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 - benchmark output has no columns to map
-    text = given.data().decode("utf-8", "replace")
-    if nccl_json.looks_like(text[:4096]) or (text.lstrip().startswith("{") and nccl_json.looks_like(text)):
-        return _document(given, text)
-    lines = nccl_rows.stripped(_lines(text))
-    heads = nccl_rows.headers(lines)
-    rows, rejects = nccl_rows.rows(lines, heads)
-    devices, facts = nccl_facts.devices(lines), nccl_facts.facts(lines)
-    if not (rows.height or rejects.height or devices.height) and not _is_output(text, facts):
+    data = given.data()
+    if nccl_json.looks_like(data):
+        return _document(given, data.decode("utf-8", "replace"))
+    rows, devices, said, rejects, starts = _scanned(data)
+    if not (rows.height or rejects.height or devices.height) and not _is_output(data, said):
         raise InputError(f"{given.path} speaks of nccl-tests but holds no output of it")
-    starts = _sections(lines, heads, rows, facts)
+    starts = _sections(starts, rows, said)
     rows = _cycled(_placed(rows, starts)).join(
-        _collectives(facts, starts), on="section", how="left", maintain_order="left"
+        _collectives(said, starts), on="section", how="left", maintain_order="left"
     )
-    return _reading(
-        given, rows, _placed(devices, starts), _placed(facts, starts), rejects, _notes(rows, facts, rejects)
-    )
+    facts = nccl_facts.condensed(_placed(said, starts))
+    return _reading(given, rows, _placed(devices, starts), facts, rejects, _notes(rows, said, rejects))
 
 
-def _is_output(text: str, facts: pl.DataFrame) -> bool:
+def _scanned(data: bytes) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Rows, devices, facts, rejects and the lines on which a run may start, read in pieces so that memory stays small."""
+    found: list[tuple[pl.DataFrame, ...]] = []
+    heads = nccl_rows.no_headers()
+    first = 1
+    for piece in _pieces(data):
+        lines = nccl_rows.stripped(_lines(piece, first))
+        first += piece.count(b"\n")
+        own, others = nccl_rows.split(lines)
+        heads = pl.concat([heads.tail(1), nccl_rows.headers(others)])
+        rows, rejects = nccl_rows.rows(own, others, heads)
+        begins = others.filter(pl.col("text").str.contains_any(_STARTS)).select("line")
+        starts = pl.concat([begins, heads.filter(pl.col("line") >= lines["line"].min()).select("line")])
+        found.append((rows, nccl_facts.devices(others), nccl_facts.facts(others), rejects, starts))
+    rows, devices, said, rejects, starts = (pl.concat(tables) for tables in zip(*found, strict=True))
+    return rows, devices, said, rejects, starts
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """`data` cut before a run where one starts in the last half of a piece, else at the end of a line."""
+    at = 0
+    while len(data) - at > _CHUNK:
+        end = data.rfind(b"nThread ", at + _CHUNK // 2, at + _CHUNK)
+        end = data.rfind(b"\n", at, end if end > 0 else at + _CHUNK) + 1
+        if end <= 0:
+            end = data.find(b"\n", at + _CHUNK) + 1
+            if end <= 0:
+                break
+        yield data[at:end]
+        at = end
+    yield data[at:]
+
+
+def _is_output(text: bytes, facts: pl.DataFrame) -> bool:
     """Whether text without rows is output all the same: a table whose rows were edited, a start, or a failure."""
     said = facts.filter(pl.col("scope").is_in(["failure", "footer", "version"])).height
-    return said > 0 or ("algbw" in text and "busbw" in text) or "nThread " in text
+    return said > 0 or (b"algbw" in text and b"busbw" in text) or b"nThread " in text
 
 
 def _document(given: Input, text: str) -> Reading:
@@ -83,23 +120,19 @@ def _reading(
     )  # fmt: skip
 
 
-def _lines(text: str) -> pl.DataFrame:
-    texts = pl.Series("text", text.split("\n"), dtype=pl.String)
-    return pl.DataFrame({"line": pl.int_range(1, len(texts) + 1, dtype=pl.Int64, eager=True), "text": texts})
+def _lines(piece: bytes, first: int) -> pl.DataFrame:
+    """Text by line, numbered from `first`."""
+    whole = pl.Series([piece.removesuffix(b"\n").replace(b"\r", b"").decode("utf-8", "replace")], dtype=pl.String)
+    texts = whole.str.split("\n").explode(empty_as_null=False)
+    return pl.DataFrame({"line": pl.int_range(first, first + len(texts), dtype=pl.Int64, eager=True), "text": texts})
 
 
-def _no_headers() -> pl.DataFrame:
-    flags = ("has_root", "per_iteration", "milliseconds", "cpu_time", "in_place_only")
-    return pl.DataFrame(schema={"line": pl.Int64, **dict.fromkeys(flags, pl.Boolean)})
-
-
-def _sections(lines: pl.DataFrame, heads: pl.DataFrame, rows: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
+def _sections(starts: pl.DataFrame, rows: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
     """First line of every test run in the file: a start or header line that follows rows or a footer."""
-    begins = lines.filter(pl.col("text").str.contains_any(_STARTS)).select("line", start=pl.lit(value=True))
-    columns = heads.select("line", start=pl.lit(value=True))
+    begins = starts.unique().select("line", start=pl.lit(value=True))
     inside = rows.select("line", start=pl.lit(value=False)).unique("line")
     footers = facts.filter(pl.col("key") == "average_busbw").select("line", start=pl.lit(value=False))
-    marks = pl.concat([begins, columns, inside, footers]).sort("line")
+    marks = pl.concat([begins, inside, footers]).sort("line")
     first = marks.filter(pl.col("start") & ~pl.col("start").shift(fill_value=False)).select("line")
     if not first.height:
         first = pl.DataFrame({"line": [1]}, schema={"line": pl.Int64})

@@ -48,9 +48,9 @@ def columns(bench: Bench) -> tuple[str, str]:
 
 def text(
     bench: Bench, version: Version = "2.19", *, prefix: str = "", stamps: bool = False, per_iteration: bool = False,
-    cycles: int = 1, in_place_only: bool = False, validation: bool = True, footer: bool = True,
+    cycles: int = 1, in_place_only: bool = False, validation: bool = True, footer: bool = True, breaks: str = "",
 ) -> str:  # fmt: skip
-    """The whole output as a string, every line with `prefix`."""
+    """The whole output as a string, every line with `prefix`, and `breaks` where the program prints in several calls."""
     lines = [
         *_preamble(bench, version),
         *_header(bench, version, per_iteration=per_iteration, in_place_only=in_place_only),
@@ -59,7 +59,7 @@ def text(
     for cycle in range(cycles):
         for size in bench.sizes:
             sides = [bench.cells(size, slower=1 + 0.001 * cycle), bench.cells(size, slower=1.01)]
-            lines.append(_row(bench, version, size, sides, stamps, per_iteration, in_place_only, validation))
+            lines.append(_row(bench, version, size, sides, stamps, per_iteration, in_place_only, validation, breaks))
             total += [busbw for _, _, busbw in sides]
     if footer:
         hash_ = "" if version == "1.0" else "#"
@@ -108,12 +108,12 @@ def _header(bench: Bench, version: Version, *, per_iteration: bool, in_place_onl
 
 def _row(
     bench: Bench, version: Version, size: int, sides: list[tuple[float, float, float]], stamps: bool, per_iteration: bool,
-    in_place_only: bool, validation: bool,
+    in_place_only: bool, validation: bool, breaks: str,
 ) -> str:  # fmt: skip
     redop, root = columns(bench)
     if version == "1.0":
         head = f"{size:12d}  {size // 4:12d}   float  {redop if redop != 'none' else '':>6s}"
-        return head + "".join(f"  {t / 1e3:7.3f}  {a:5.2f}  {b:5.2f}  {0:7.0e}" for t, a, b in sides)
+        return head + "".join(f"{breaks}  {t / 1e3:7.3f}  {a:5.2f}  {b:5.2f}  {0:7.0e}" for t, a, b in sides) + breaks
     middle = f"{redop:>6s}  {root:>6s}"
     if version == "2.0":
         middle = f"{redop:>6s}" if redop != "none" else f"{root:>6s}" if bench.collective == "broadcast" else ""
@@ -128,7 +128,12 @@ def _row(
         ]
     if in_place_only:
         cells = [" " * len(cells[0]) if version != "rccl" else "", cells[1]]
-    return row + "".join(cells) + ("  2026-03-01 10:20:30" if stamps else "")
+    return (
+        row
+        + "".join(breaks + c for c in cells)
+        + (breaks if not stamps else "")
+        + ("  2026-03-01 10:20:30" if stamps else "")
+    )
 
 
 def document(bench: Bench) -> str:
