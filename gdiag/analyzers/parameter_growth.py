@@ -2,7 +2,9 @@
 
 What it checks: parameter norms that still grow at the end of the run: one layer by `factor` over the last fifth, steadily
 (Mann-Kendall) and `family` times faster than the median layer of its kind (norm layers and embeddings are not judged), or
-the whole network by `together` (healthy runs: below 1.1).
+the whole network by `together` (healthy runs: below 1.1); or norms of most layers that begin to grow `faster` times
+faster in the middle of the run, whatever the learning rate, and grow `overall`-fold until its end (in healthy small
+networks that were really trained the pace never rises).
 
 Why it matters: with weight decay a norm settles where decay balances the updates; one that keeps growing makes the
 relative step ever smaller, and a growing head or query-key projection is how output and attention logits grow.
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.measures.growth import growth_onset
+from gdiag.measures.growth import accelerated, growth_onset
 from gdiag.measures.layers import Floats, LayerTable
 from gdiag.measures.parameters import trend
 from gdiag.measures.run import RunView
@@ -27,8 +29,9 @@ NEEDS: tuple[str, ...] = ("layers.param_norm|steps.param_norm",)
 
 
 def analyze(
-    run: RunView, *, factor: float = 1.5, together: float = 1.2, family: float = 3.0, z: float = 4.0, most: int = 5
-) -> list[Finding]:
+    run: RunView, *, factor: float = 1.5, together: float = 1.2, family: float = 3.0, z: float = 4.0, most: int = 5,
+    faster: float = 2.0, overall: float = 2.0,
+) -> list[Finding]:  # fmt: skip
     """The fastest growing layers, or the whole network where only its norm is logged.
 
     Args:
@@ -38,6 +41,8 @@ def analyze(
         family: growth rate over that of the median layer of the same kind.
         z: Mann-Kendall score.
         most: findings.
+        faster: pace of the median layer after over before.
+        overall: growth of the median layer from there to the end.
     """
     table = run.layer_table("param_norm")
     if table is None:
@@ -45,6 +50,9 @@ def analyze(
     rows = len(table.step)
     if rows < 100:
         return []
+    turned = _accelerated(run, table, faster, overall)
+    if turned:
+        return turned
     rate = _rates(table)
     if float(np.median(rate)) >= np.log(together):
         return _network(run, table, rate, together, z)
@@ -69,6 +77,34 @@ def _rates(table: LayerTable) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.log(end.to_numpy().astype(float)[0]) - np.log(begin.to_numpy().astype(float)[0])
     return np.where(np.isfinite(rate), rate, -np.inf)
+
+
+def _accelerated(run: RunView, table: LayerTable, faster: float, overall: float) -> list[Finding]:
+    """All layers begin to grow faster at one place, as without decay or under steps that all point one way."""
+    judged = [i for i, c in enumerate(table.columns) if c.kind not in ("norm", "embedding")]
+    if not judged:
+        return []
+    pick = [judged[int(k)] for k in np.unique(np.linspace(0, len(judged) - 1, min(len(judged), 64)).astype(int))]
+    logs = np.stack([np.log(np.maximum(table.values(i), 1e-300)) for i in pick], axis=1)
+    lr = run.series("lr")
+    rate = np.interp(table.step, lr.step, lr.value) if len(lr) > 1 else np.ones(len(table.step))
+    found = accelerated(logs, rate, least=float(np.log(overall))) if np.isfinite(logs).all() else None
+    if found is None or found.ratio < faster or found.layers < 0.7 * len(pick):
+        return []
+    step, growth = int(table.step[found.row]), float(np.exp(found.growth))
+    moved = round(found.layers / len(pick) * len(judged))
+    return [
+        Finding(
+            CODE, NAME, Severity.WARNING if run.steady_before(step) else Severity.INFO,
+            f"Parameter norms of {moved} of {len(judged)} layers grow {found.ratio:.1f} times faster from step {step} on, "
+            f"{growth:.2f}-fold to the end of the run",
+            run.where(table.row_near(step), step=step, last_step=int(table.step[-1])),
+            (
+                Measure("ratio", growth, limit=overall), Measure("pace_ratio", found.ratio, limit=faster),
+                Measure("layers_moved", moved), Measure("layers_total", len(judged)),
+            ),
+        )
+    ]  # fmt: skip
 
 
 def _network(run: RunView, table: LayerTable, rate: Floats, together: float, z: float) -> list[Finding]:

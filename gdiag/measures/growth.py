@@ -56,3 +56,71 @@ def growth_onset(logs: Floats, blocks: int = 40) -> int:
     final = float(np.median(rate[-max(2, len(rate) // 5) :]))
     slow = np.flatnonzero(rate < final / 3)
     return int(parts[int(slow[-1]) + 1][0]) if len(slow) else int(good[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Acceleration:
+    """Norms that begin to grow faster than before, and go on until they have grown a lot."""
+
+    row: int
+    """Row at which the faster growth begins."""
+    ratio: float
+    """Pace after over pace before, the smallest of those per step, per learning rate and per its square."""
+    growth: float
+    """Logarithm of the growth from there to the end, median layer."""
+    layers: int
+    """Layers that grow at least half as much."""
+
+
+def accelerated(logs: Floats, rate: Floats, *, least: float, blocks: int = 40) -> Acceleration | None:
+    """The place where most of `logs`, shape (rows, layers), begin to grow faster; None below 80 rows.
+
+    Norms of a healthy run slow down all the time: each step adds to the square of the norm, and decay takes from it. A
+    coherent step grows with the learning rate, a random one with its square, so the pace is divided by the `rate` of each
+    row to the powers 0, 1 and 2 and the smallest rise counts: a schedule explains none of the three at once. Rows before
+    the rate reaches its peak are not judged. `least` is the growth (logarithm) that must follow.
+    """
+    blocks = min(blocks, len(logs) // 4)
+    if blocks < 20 or not rate.max() > 0:
+        return None
+    parts = np.array_split(np.arange(len(logs)), blocks)
+    level = np.array([np.median(logs[p], axis=0) for p in parts])
+    usual = np.median(level, axis=1)
+    share = np.array([np.median(rate[p]) for p in parts]) / float(rate.max())
+    between = np.maximum(0.5 * (share[1:] + share[:-1]), 1e-3)
+    pace = np.diff(usual)
+    begin = max(int(np.argmax(share >= 0.9)), blocks // 10)
+    best: tuple[float, int] = (0.0, 0)
+    for block in range(begin + 3, blocks - 4):
+        if usual[-1] - usual[block] < least:
+            break
+        ratio = _rise(pace, between, slice(max(begin, block - 6), block), slice(block, block + 4))
+        best = max(best, (ratio, block))
+    ratio, block = best
+    if not block:
+        return None
+    growth = level[-1] - level[block]
+    near = np.arange(parts[max(begin, block - 5)][0], parts[block + 3][-1] + 1)
+    row = int(near[_corner(np.cumsum(rate)[near], np.median(logs[near], axis=1))])
+    most = float(np.median(growth))
+    return Acceleration(row, ratio, most, int(np.count_nonzero(growth > 0.5 * most)))
+
+
+def _rise(pace: Floats, share: Floats, before: slice, after: slice) -> float:
+    """Smallest ratio of the median paces after and before, over the powers of the learning rate."""
+    ratios = []
+    for power in (0, 1, 2):
+        scaled = pace / share**power
+        ratios.append(float(np.median(scaled[after])) / max(float(np.median(scaled[before])), 1e-6))
+    return min(ratios)
+
+
+def _corner(x: Floats, y: Floats) -> int:
+    """Index at which a line in `x` changes its slope: least squares over at most sixty corners."""
+    tried = np.unique(np.linspace(2, len(x) - 3, min(60, len(x) - 4)).astype(int))
+    errors = []
+    for corner in tried:
+        design = np.column_stack([np.ones_like(x), x - x[corner], np.maximum(x - x[corner], 0.0)])
+        fitted = design @ np.linalg.lstsq(design, y, rcond=None)[0]
+        errors.append(float(((y - fitted) ** 2).sum()))
+    return int(tried[int(np.argmin(errors))])
