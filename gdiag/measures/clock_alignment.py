@@ -1,7 +1,8 @@
 """Where telemetry lies on the step log's time axis: nvidia-smi prints local time without a zone.
 
 Offsets of the world's zones are multiples of 15 minutes. Each is tried; the one under which telemetry covers the run
-and shows load while steps were made (and none while there were none) is taken.
+and shows load while steps were made (and none while there were none) is taken. Most logs share a clock, most zones are
+whole hours away, few are half hours and three quarters: the rarer an offset, the clearer the evidence for it must be.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def align(
     if zone_known:
         overlap = _overlap(moments, spans)
         return Alignment(0.0, "same clock" if overlap > 0 else "apart", overlap, 0.0)
-    best = max(scores, key=lambda k: (round(scores[k], 3), -abs(k)))
+    best = max(scores, key=lambda k: (round(scores[k] * _likely(k), 3), -abs(k)))
     if scores[best] <= 0:
         return Alignment(0.0, "apart", 0.0, 0.0)
     rival = max(s for k, s in scores.items() if abs(k - best) > 1)
@@ -82,6 +83,13 @@ def align(
         best = 0 if scores[0] > 0.97 * scores[best] else best
         how = "same clock" if best == 0 else "ambiguous"
     return Alignment(best * QUARTER, how, overlap, max(0.0, rival / scores[best]))
+
+
+def _likely(quarters: int) -> float:
+    """How much of its score an offset keeps: telemetry that begins a few seconds late must not move a clock."""
+    if quarters == 0:
+        return 1.0
+    return 0.985 if quarters % 4 == 0 else 0.97 if quarters % 2 == 0 else 0.95
 
 
 def _active(stamps: Floats) -> Floats:

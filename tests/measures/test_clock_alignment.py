@@ -71,3 +71,8 @@ def test_the_step_of_a_moment() -> None:
     assert clock_alignment.step_at(START + 2.5, STAMPS, steps) == 101
     assert clock_alignment.step_at(START - 500, STAMPS, steps) == 100
     assert clock_alignment.step_at(START + 9999, STAMPS, steps) is None
+
+
+def test_telemetry_that_begins_late_does_not_move_the_clock() -> None:
+    late = seen(0, after=0.5).filter(pl.col("time") > START + 20).with_columns(pl.lit(1.0).alias("busy"))
+    assert align(late).offset == 0.0
