@@ -1,7 +1,7 @@
 """The run ended abnormally.
 
 What it checks: what the log says about the end: an exit with an error, out of memory, a lost GPU, a timeout of a
-collective.
+collective. A tracker's file without its exit record is context only: the run was killed, or is still going.
 
 Why it matters: steps since the last checkpoint are lost, and the same cause ends the next attempt.
 
@@ -27,7 +27,7 @@ def analyze(run: RunView, *, most_text: int = 200) -> list[Finding]:
     ends = run.events.filter(pl.col("kind").is_in([*FATAL, "exit"]))
     fatal = ends.filter(pl.col("kind").is_in(list(FATAL)))
     if run.run.exit != "abnormal" and not (fatal.height and run.run.exit == "unknown" and _last(run, fatal)):
-        return []
+        return _open(run, ends) if run.run.exit == "unknown" and not fatal.height else []
     shown = fatal if fatal.height else ends
     row = shown.row(0, named=True) if shown.height else {}
     kind = str(row.get("kind") or "exit")
@@ -41,6 +41,24 @@ def analyze(run: RunView, *, most_text: int = 200) -> list[Finding]:
     where = run.where(row, step=step, last_step=step, rank=row.get("rank"), host=row.get("host"), gpu=row.get("gpu"))
     said = f"Run ends abnormally{why}{at}"
     return [Finding(CODE, NAME, Severity.WARNING, said, where, tuple(measures))]
+
+
+def _open(run: RunView, ends: pl.DataFrame) -> list[Finding]:
+    """Context where a tracker's file has no exit record (an exit event without a value)."""
+    missing = ends.filter(pl.col("value").is_null())
+    if not missing.height:
+        return []
+    row = missing.row(0, named=True)
+    steps = run.paths[0].frame["step"]
+    step = int(steps[-1]) if len(steps) else None
+    at = f" after step {step}" if step is not None else ""
+    said = f"Log ends without an exit record{at}: the run was killed or is still going"
+    return [
+        Finding(
+            CODE, NAME, Severity.INFO, said, run.where(row, step=step, last_step=step),
+            (Measure("kind", "exit"), Measure("exit_recorded", False)),
+        )
+    ]  # fmt: skip
 
 
 def _last(run: RunView, fatal: pl.DataFrame) -> bool:

@@ -208,10 +208,12 @@ def _exit(run: _Run) -> tuple[Exit, pl.DataFrame | None]:
     if run.exit_code == 0:
         return "clean", None
     trace = next((line.strip() for line in reversed(run.console) if "Error" in line), "")
-    said = "ended without an exit record" if run.exit_code is None else f"exit code {run.exit_code}"
+    said = "no exit record" if run.exit_code is None else f"exit code {run.exit_code}"
     text = escape(f"{said}: {trace}" if trace else said, 200)
     event = {"kind": ["exit"], "value": [None if run.exit_code is None else float(run.exit_code)], "text": [text]}
-    return "abnormal", pl.DataFrame(event, schema={"kind": pl.String, "value": pl.Float64, "text": pl.String})
+    # Without a record and without an error the run was killed, or is still going: nobody knows.
+    ended: Exit = "unknown" if run.exit_code is None and not trace else "abnormal"
+    return ended, pl.DataFrame(event, schema={"kind": pl.String, "value": pl.Float64, "text": pl.String})
 
 
 def _notes(run: _Run, damage: wandb_log.Damage) -> list[str]:

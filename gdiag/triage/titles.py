@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gdiag.model import Pattern
+from gdiag.model import Pattern, Severity
 from gdiag.triage.case import Case
 
 NAMES: Final[dict[Pattern, str]] = {
@@ -29,7 +29,8 @@ NAMES: Final[dict[Pattern, str]] = {
 def title(case: Case) -> str:
     """The incident in one line: what, when, where, how large."""
     name = NAMES[case.pattern]
-    if case.pattern in {"log_quality", "lr_schedule", "hard_batches"} or case.lead.code.startswith("GD7"):
+    open_end = case.pattern == "abnormal_exit" and case.severity is Severity.INFO
+    if open_end or case.pattern in {"log_quality", "lr_schedule", "hard_batches"} or case.lead.code.startswith("GD7"):
         return _capital(case.lead.message)
     if case.lead.code == "GD605":
         name = "Hot but not throttled"

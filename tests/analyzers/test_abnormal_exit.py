@@ -36,3 +36,10 @@ def test_a_fatal_event_after_the_last_row_is_an_end() -> None:
 def test_quiet_on_a_clean_exit_and_on_an_event_before_the_end() -> None:
     assert analyze(ended("exit", "clean")) == []
     assert analyze(ended("oom", "unknown", step=500)) == []
+
+
+def test_a_missing_exit_record_is_context() -> None:
+    (finding,) = analyze(ended("exit", "unknown", text="no exit record"))
+    assert finding.severity is Severity.INFO
+    assert finding.message == "Log ends without an exit record after step 999: the run was killed or is still going"
+    assert finding.measure("exit_recorded") is False

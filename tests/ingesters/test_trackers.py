@@ -61,7 +61,7 @@ def test_wandb_binary(tmp_path: Path, nested: bool) -> None:
 def test_wandb_without_a_clean_exit(tmp_path: Path, code: int | None, value: float | None) -> None:
     (tmp_path / "run-x.wandb").write_bytes(wandb(code=code))
     records = load([tmp_path / "run-x.wandb"])
-    assert records.runs[0].exit == "abnormal"
+    assert records.runs[0].exit == ("unknown" if code is None else "abnormal")
     assert records.events.select("kind", "value").rows() == [("exit", value)]
 
 
