@@ -26,12 +26,12 @@ def learning_measures(run: RunView, found: Learning, limit: float) -> tuple[Meas
     return tuple(measures)
 
 
-def flat_lr_share(run: RunView, found: Learning) -> float | None:
-    """Median learning rate over the flat part as a share of its peak; None when not logged."""
+def flat_lr_share(run: RunView, found: Learning, quantile: float = 0.5) -> float | None:
+    """A quantile of the learning rate over the flat part as a share of its peak; None when not logged."""
     rate = run.series("lr")
     if not len(rate) or float(rate.value.max()) <= 0:
         return None
     loss = run.series("loss")
     start = int(loss.step[found.flat_from])
     flat = rate.value[rate.step >= start]
-    return float(np.median(flat)) / float(rate.value.max()) if len(flat) else None
+    return float(np.quantile(flat, quantile)) / float(rate.value.max()) if len(flat) else None

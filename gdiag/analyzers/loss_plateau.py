@@ -44,7 +44,9 @@ def analyze(
     if found.best >= no_learning * found.first or any(event.kind == "divergence" for event in run.losses[0].events):
         return []
     share = flat_lr_share(run, found)
-    idle = share is not None and share < spent and found.flat_share >= spent_flat and _truly_flat(found)
+    # A schedule that reaches zero at the end is low over its last third: idle is a rate that was low over all of it.
+    most = flat_lr_share(run, found, 0.8)
+    idle = most is not None and most < spent and found.flat_share >= spent_flat and _truly_flat(found)
     high = found.flat_share >= flat and found.end > level * found.first and _truly_flat(found)
     if not (idle or high) or found.gain <= 0:
         return []

@@ -45,8 +45,9 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
     loss_first = bool(len(loss) and loss[0] <= found.step)
     before = _earlier(run, found.step)
     ranks = _rank(run, found.step)
-    handled = not found.lasting and _backs_off(run, found.step)
-    severity = Severity.WARNING if not found.lasting else Severity.CRITICAL
+    lasting = found.lasting and not _goes_on(run, int(table.step[-1]))
+    handled = not lasting and _backs_off(run, found.step)
+    severity = Severity.WARNING if not lasting else Severity.CRITICAL
     if before is not None or handled:
         severity = Severity.INFO
     return [
@@ -65,7 +66,7 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
                 Measure("simultaneous", found.layer is None or before is not None),
                 Measure("parameters_nonfinite", parameters),
                 Measure("loss_nonfinite", loss_first),
-                Measure("isolated", not found.lasting),
+                Measure("isolated", not lasting),
                 Measure("backed_off", handled),
                 Measure("logged_late", before is not None),
                 Measure("steady_before", run.steady_before(found.step)),
@@ -108,6 +109,14 @@ def _rank(run: RunView, step: int) -> tuple[int, ...]:
         if first is not None and first[0] <= step:
             return first[1]
     return ()
+
+
+def _goes_on(run: RunView, last: int) -> bool:
+    """Whether the run has finite values after the last row of layers: some loggers write layers only where one is lost."""
+    curve = run.series("grad_norm")
+    if not len(curve) and not len(curve.nonfinite):
+        curve = run.series("loss")
+    return int((curve.step > last).sum()) >= 3
 
 
 def _backs_off(run: RunView, step: int) -> bool:

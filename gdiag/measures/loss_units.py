@@ -54,6 +54,8 @@ def factors(loss: Curve, boundaries: Sequence[int], *, tolerance: float = 0.03) 
             continue
         first, second = after[: len(after) // 2], after[len(after) // 2 :]
         settled = abs(float(np.median(second) / np.median(first)) - 1) < 0.08
+        # The end of a spike is a fall by some factor as well, but one that the sides as a whole do not show.
+        settled &= abs(float(np.median(after) / np.median(before)) / ratio - 1) < 0.25
         spread = mad_sigma(np.diff(after)) / max(mad_sigma(np.diff(before)), 1e-12)
         scaled = spread if up else 1 / max(spread, 1e-12)
         if settled and 0.6 * factor < scaled < 1.6 * factor:

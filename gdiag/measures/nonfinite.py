@@ -117,7 +117,8 @@ def _was_skipped(path: Path, first: int, last: int, rows: Ints) -> bool:
     if bool(((flags.step >= first - 1) & (flags.step <= last + 1) & (flags.value > 0)).any()):
         return True
     scale = path.curve("loss_scale")
-    before, after = scale.at(first - 1), scale.at(last + 2 * interval(rows))
+    # At the first row of a log, the scale that the overflowing step itself used stands for the one before.
+    before, after = scale.at(first - 1) or scale.at(first), scale.at(last + 2 * interval(rows))
     if before is not None and after is not None and after < before:
         return True
     return int(np.sum((rows >= first) & (rows <= last))) <= 2

@@ -15,6 +15,8 @@ Kind = Literal["loss", "gradient"]
 
 WILD = 100.0
 """Gradient norms beyond this multiple of the median come from a run that is out of control: healthy runs stay below 10."""
+VIOLENT = 8.0
+"""A row of the loss this many times the noise up is violent; in noise of a quarter of the gain a row is half of it up by chance."""
 SMOOTH = 5
 """Rows over which the loss is smoothed (median) before its rise counts."""
 
@@ -121,7 +123,7 @@ def stalled(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve) -> Stalled 
     first = int(np.argmax(_smooth(loss.value) <= level))
     until = window_end(schedule)
     near = (loss.step <= until) & (loss.step > loss.step[first])
-    jumps = near & (loss.value > at_peak + 0.5 * gain)
+    jumps = near & (loss.value > at_peak + max(0.5 * gain, VIOLENT * _noise(loss.value)))
     wild, ratio = _wild(grad, until)
     steps = [float(s) for s in (*loss.step[jumps][:1], *wild[:1])]
     return Stalled(

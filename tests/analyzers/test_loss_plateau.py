@@ -45,3 +45,10 @@ def test_threshold_sets_the_flat_share() -> None:
     lr = cosine(2000)
     lr[600:] = 1e-8
     assert analyze(view({"loss": stopped(600), "lr": lr}), spent_flat=0.9, flat=0.9) == []
+
+
+def test_the_end_of_a_schedule_is_no_spent_rate() -> None:
+    rng = np.random.default_rng(0)
+    falling = np.maximum(10.8 - 1.1 * np.log1p(np.arange(2000) / 2), 3.53) + rng.normal(0, 0.05, 2000)
+    falling[-720:] -= np.linspace(0, 0.03, 720)
+    assert analyze(view({"loss": falling, "lr": cosine(2000, floor=0.0)})) == []

@@ -94,3 +94,14 @@ def test_an_overflow_that_backs_off_is_information_and_the_last_one_counts() -> 
             made[name][150:] = np.nan
     (finding,) = analyze(layered(made, steps={"loss_scale": scale, "grad_norm": np.ones(200)}))
     assert (finding.where.step, finding.where.layer, finding.severity) == (150, "blocks.0", Severity.CRITICAL)
+
+
+def test_layers_written_only_where_lost_do_not_end_the_run() -> None:
+    made = norms(200)
+    for name in made:
+        made[name][:] = np.inf
+    made = {name: np.where(np.isin(np.arange(200), (0, 90, 120)), value, np.nan) for name, value in made.items()}
+    run = layered(made, steps={"loss": np.full(200, 2.0), "grad_norm": np.ones(200)})
+    layers = run.records.layers.filter(np.isin(np.arange(200), (0, 90, 120)))
+    (finding,) = analyze(RunView(run.run, replace(run.records, layers=layers)))
+    assert (finding.severity, finding.measure("isolated")) == (Severity.WARNING, True)

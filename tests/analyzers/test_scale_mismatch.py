@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gdiag.analyzers.scale_mismatch import analyze
+from gdiag.measures.loss_units import factors
 from gdiag.measures.run import RunView
 from gdiag.model import Severity
 from tests.analyzers.made_runs import learning, view
@@ -48,3 +49,10 @@ def test_tells_of_perplexities() -> None:
 
 def test_threshold_is_the_distance_from_the_integer() -> None:
     assert analyze(resumed(2.0), tolerance=1e-9) == []
+
+
+def test_the_end_of_a_spike_is_no_factor() -> None:
+    loss = 1.1 + np.random.default_rng(4).normal(0, 0.1, 300)
+    loss[:200] = 1.1 + np.random.default_rng(5).normal(0, 0.2, 200)
+    loss[180:200] += 1.1
+    assert factors(view({"loss": loss}).series("loss"), [200]) == []

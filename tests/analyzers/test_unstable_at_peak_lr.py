@@ -90,3 +90,10 @@ def test_warns_of_gradients_that_calm_when_the_rate_falls() -> None:
     (finding,) = analyze(view({"lr": lr, "loss": learning(), "grad_norm": grad}))
     assert finding.severity is Severity.WARNING
     assert finding.measure("kind") == "calming"
+
+
+def test_a_row_of_loud_noise_is_not_violent() -> None:
+    loss = learning(1000, noise=0.25, seed=2, start=2.0, end=1.1)
+    loss[:40] = np.linspace(2.0, 1.1, 40) + 0.02
+    loss[60] = 1.1 + 0.8
+    assert analyze(view({"lr": cosine(warmup=45, floor=1.0), "loss": loss})) == []

@@ -49,3 +49,11 @@ def test_one_infinite_gradient_with_a_finite_loss_is_a_skip() -> None:
 @pytest.mark.parametrize("rows", [0, 5, 1000])
 def test_finite_logs_have_none(rows: int) -> None:
     assert stretches(loss=learning(max(rows, 1))) == ()
+
+
+def test_the_scaler_that_searches_its_range_from_the_first_row_skips() -> None:
+    grad, scale = np.ones(1000), np.full(1000, 8192.0)
+    grad[:5] = math.inf
+    scale[:5] = [65536, 65536, 32768, 16384, 16384]
+    (found,) = stretches(loss=learning(), grad_norm=grad, loss_scale=scale)
+    assert found.skipped
