@@ -200,7 +200,7 @@ def _sharpness(blocks: Floats, edges: list[int], levels: list[float], k: int) ->
     # A jump shows within two blocks as well; a ramp over ten blocks does not.
     close_left, close_right = blocks[max(low, cut - 3) : cut], blocks[cut : min(high, cut + 3)]
     step = (float(np.median(close_right)) - float(np.median(close_left))) / whole
-    return min(near, step + 0.15)
+    return min(near, step + 0.35)
 
 
 def _shift(edges: list[int], levels: list[float], k: int, floor: float) -> _Piece:
