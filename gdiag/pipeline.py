@@ -25,7 +25,7 @@ from gdiag.measures.envelope import plotted
 from gdiag.measures.fabric_limits import Said
 from gdiag.measures.run import RunView
 from gdiag.measures.telemetry import Telemetry
-from gdiag.model import Finding, Incident, Report, Series, Severity, Skip, Value
+from gdiag.model import DataWindow, Finding, Incident, Report, Series, Severity, Skip, Value
 from gdiag.schema import STEP_METRICS, TABLES, Records
 from gdiag.triage import explain
 from gdiag.triage.advice import advise_logging
@@ -119,7 +119,7 @@ def diagnose(
     # Logged figures may be as large as floats go: a measure of them overflows to infinity, which no check takes for a level.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         findings, checked, skipped = _judge(views, thresholds or {}, analyzers)
-    facts = {view.run.id: _facts(view) for view in views}
+    facts = {view.run.id: _facts(view, findings) for view in views}
     incidents = explain(findings, facts)
     said = _said(thresholds or {})
     return Report(
@@ -177,7 +177,14 @@ def _by_severity_then_place(finding: Finding) -> tuple[object, ...]:
     return (-finding.severity, where.run or "", step, where.time or 0.0, finding.code, place)
 
 
-def _facts(view: RunView) -> RunFacts:
+def _windows(view: RunView, findings: Sequence[Finding]) -> dict[int, DataWindow]:
+    """The samples consumed at the steps at which findings of the run begin."""
+    onsets = {f.where.step for f in findings if f.where.run == view.run.id and f.where.step is not None}
+    found = ((step, view.batch_window(step)) for step in sorted(onsets))
+    return {step: DataWindow(seen.first, seen.last) for step, seen in found if seen is not None}
+
+
+def _facts(view: RunView, findings: Sequence[Finding]) -> RunFacts:
     """The run's figures that causes, costs and actions quote."""
     steps = view.series("step_time")
     seconds = float(pl.Series(steps.value).median() or 0.0) if len(steps.value) else None  # type: ignore[arg-type]
@@ -201,5 +208,6 @@ def _facts(view: RunView) -> RunFacts:
         columns=frozenset(columns | ({"steps.rank"} if ranks else set())),
         config=view.run.config,
         peak_lr=float(rates.max()) if rates.count() else None,  # type: ignore[arg-type]
+        windows=_windows(view, findings),
         formats=frozenset(view.records.sources[i].format for i in view.run.sources),
     )

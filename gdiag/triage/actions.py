@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from gdiag.triage import own_figures as own
 from gdiag.triage.case import Case
 
 Action = Callable[[Case], str]
@@ -34,28 +35,23 @@ def _where(case: Case) -> str:
     return f" of {case.layer}" if case.layer else ""
 
 
-def _return_point(case: Case) -> str:
-    if case.onset is None:
-        return "the last good checkpoint"
-    saved = case.facts.checkpoint_before(case.onset)
-    return f"the checkpoint of step {saved}" if saved is not None else f"the last checkpoint before step {case.onset}"
-
-
 def roll_back(case: Case) -> str:
     """Return to the last checkpoint before the onset, not before the peak."""
-    return f"Roll back to {_return_point(case)} (before the onset, not the peak)"
+    return f"Roll back to {own.return_point(case)} (before the onset, not the peak)"
 
 
 def skip_samples(case: Case) -> str:
-    """Skip the onset's data, by sample ids where logged."""
+    """Skip the onset's data, by sample ids where logged, and what follows it where the event lasts."""
+    lasts = case.onset is not None and case.last is not None and case.last > case.onset
     if case.data is not None:
-        return f"Skip samples {case.data.first_sample}–{case.data.last_sample - 1} (or 200–500 batches around them) and go on"
-    if case.onset is not None:
-        span = f"batch of step {case.onset}"
-        if case.last is not None and case.last > case.onset:
-            span = f"batches of steps {case.onset}–{case.last}"
-        return f"Skip the {span} (PaLM skipped 200–500) and go on"
-    return "Skip the batches around the onset and go on"
+        ids = f"samples {case.data.first_sample}–{case.data.last_sample - 1}"
+        if lasts and (case.last or 0) - (case.onset or 0) > 20 * case.facts.interval:
+            return f"Skip {ids} and those up to step {case.last} (PaLM skipped 200–500 batches) and go on"
+        return f"Skip {ids} (or 200–500 batches around them) and go on"
+    if case.onset is None:
+        return "Skip the batches around the onset and go on"
+    span = f"batches of steps {case.onset}–{case.last}" if lasts else f"batch of step {case.onset}"
+    return f"Skip the {span} (PaLM skipped 200–500) and go on"
 
 
 def inspect_batch(case: Case) -> str:
@@ -75,7 +71,9 @@ def keep_going(case: Case) -> str:
 def replay_batch(case: Case) -> str:
     """Replay decides between data, state and hardware."""
     step = f"step {case.onset}" if case.onset is not None else "the onset step"
-    return f"Replay {step} from {_return_point(case)} on another node: the same spike speaks for data and state, a clean step for hardware"
+    mine = case.host or (f"that of rank {case.rank}" if case.rank is not None else "")
+    other = f"another node than {mine}" if mine else "another node"
+    return f"Replay {step} from {own.return_point(case)} on {other}: the same spike speaks for data and state, a clean step for hardware"
 
 
 def lower_lr(case: Case) -> str:
@@ -157,28 +155,28 @@ def bisect_layer(case: Case) -> str:
 
 ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "bad_batch": (keep_going, inspect_batch, skip_samples, replay_batch),
-    "lr_too_high": (lower_lr, roll_back, warm_up, plain("Clip gradients at norm 1.0 and use AdamW with beta2 0.95; QK-norm if attention logits grow")),
+    "lr_too_high": (lower_lr, roll_back, warm_up, own.clip, own.second_moment),
     "missing_warmup": (warm_up, roll_back, lower_lr),
     "lr_jump": (check_lr, roll_back, lower_lr),
     "lr_decayed_early": (keep_lr, roll_back),
     "lr_too_low": (raise_lr, plain("Check that every parameter is in the optimizer and that weight updates are about 1e-3 of the weights")),
-    "gradient_explosion": (plain("Clip the gradient norm at 1.0 and log it before clipping"), roll_back, lower_lr, plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck")),
+    "gradient_explosion": (own.clip, roll_back, lower_lr, plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck")),
     "numeric_overflow": (plain("Train in BF16, with LayerNorm, softmax and the loss in FP32"), bisect_layer, roll_back, plain("Check the loss for log(0), 0/0 and empty targets in the batch of the onset")),
-    "loss_scale_collapse": (plain("Train in BF16, or find the first overflowing layer before touching the loss scaler"), roll_back, plain("With fp16: start from a lower loss scale, raise the hysteresis, and lower the learning rate"), bisect_layer),
-    "attention_logit_growth": (plain("Add QK-norm (or QK-clip, or logit soft-capping): clipping and a lower learning rate only delay it"), roll_back, lower_lr),
-    "output_logit_growth": (plain("Add z-loss 1e-4 and weight decay on the output head"), lower_lr),
-    "optimizer_instability": (plain("Lower beta2 to 0.95, clip updates (StableAdamW) and keep eps at 1e-8"), roll_back, lower_lr, plain("Log update norms and second moments per layer: staleness shows 1–8 steps before the spike")),
-    "optimizer_state_lost": (plain("Save and load optimizer moments and step counter with the weights; resume again from the same checkpoint with them"), plain("If they are lost, re-warm the learning rate over a few hundred steps")),
-    "resume_mismatch": (plain("Compare the resumed step's loss with the one logged before the checkpoint on the same batch: weights, precision, dropout, loss scaling"), roll_back, plain("Check the checkpoint's path, step and hash, and that no key was missing when it was loaded")),
+    "loss_scale_collapse": (plain("Train in BF16, or find the first overflowing layer before touching the loss scaler"), roll_back, own.loss_scale, bisect_layer),
+    "attention_logit_growth": (own.attention, roll_back, lower_lr),
+    "output_logit_growth": (own.output, lower_lr),
+    "optimizer_instability": (own.second_moment, roll_back, lower_lr, plain("Log update norms and second moments per layer: staleness shows 1–8 steps before the spike")),
+    "optimizer_state_lost": (own.restore_optimizer, plain("If they are lost, re-warm the learning rate over a few hundred steps")),
+    "resume_mismatch": (own.compare_resumed, roll_back, plain("Check the checkpoint's path, step and hash, and that no key was missing when it was loaded")),
     "data_repeated": (plain("Restore the loader's position at resume and drop the samples already seen"), inspect_batch),
-    "data_order": (plain("Check shuffling, shard order and mixture weights from the onset on; a validation loss that stays flat says the model is unharmed"), inspect_batch),
-    "config_change": (plain("Compare the configuration before and after the onset: batch size, sequence length, data mixture, loss terms"),),
-    "lr_batch_mismatch": (plain("Scale the learning rate with the square root of the batch size (Adam) or linearly (SGD); LAMB or LARS at very large batches"),),
-    "overfitting": (plain("Stop at the best validation loss, or add data, dropout or weight decay"), plain("Check that no validation sample is in the training set before trusting the curve")),
+    "data_order": (own.check_order, inspect_batch),
+    "config_change": (own.compare_settings,),
+    "lr_batch_mismatch": (own.scale_rate,),
+    "overfitting": (own.stop_early, plain("Check that no validation sample is in the training set before trusting the curve")),
     "vanishing_gradient": (plain("Use pre-norm and residual connections with residual scaling"), plain("Use SiLU or GELU instead of saturating units and check the initialization"), bisect_layer),
     "dead_layer": (lambda c: f"Check that {c.layer or 'the layer'} is in the optimizer, not frozen by accident, and connected to the loss", plain("Use SiLU or GELU instead of ReLU and check the initialization")),
-    "bad_initialization": (plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck"), plain("Check the initialization's standard deviation and the label shift; the loss should start near ln(vocabulary)")),
-    "weight_decay_too_small": (plain("Raise weight decay on the growing matrices (embeddings and norms excepted)"), plain("Watch parameter norms every 100–200 steps")),
+    "bad_initialization": (plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck"), own.first_loss),
+    "weight_decay_too_small": (own.decay, plain("Watch parameter norms every 100–200 steps")),
     "silent_data_corruption": (compare_ranks, drain_gpu, roll_back, plain("Turn on ECC monitoring and a parameter checksum per rank every 1,000 steps")),
     "replica_divergence": (roll_back, compare_ranks, plain("Broadcast parameters from one healthy replica, then check clipping and reductions for rank-dependent code")),
     "hardware_fault": (drain_gpu, roll_back, plain("Keep the kernel log and `nvidia-smi -q` of the node for the vendor")),
@@ -194,10 +192,10 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "transport_fallback": (plain("Check the NCCL INFO lines: NVLink, GPUDirect RDMA and the right network interface must be in use; unset overrides of topology and transports"),),
     "software_fault": (plain("Read the last lines before the exit and reproduce with one node and the same versions"), plain("Check driver, CUDA and NCCL versions against the last good run")),
     "time_limit": (plain("Resume from the last checkpoint with a longer time limit, and save a checkpoint on the scheduler's warning signal"),),
-    "dataloader_stall": (plain("Add loader workers or prefetch, and check the storage's latency at the slow steps"), plain("Match the slow steps with shard boundaries")),
-    "periodic_pause": (plain("Harmless if it is the checkpoint or evaluation interval; make checkpoints asynchronous if the share is too large"),),
-    "memory_pressure": (plain("Log reserved and allocated memory and allocation retries; set expandable segments or lower the micro-batch"), plain("Look for tensors kept across steps")),
-    "unknown_step_time_drift": (plain("Record GPU clocks and event reasons (`nvidia-smi --query-gpu=… -l 5`), communication and data time beside the step log, and run gdiag on both"), plain("Compare the configuration and the node list before and after the onset")),
+    "dataloader_stall": (own.loader, plain("Match the slow steps with shard boundaries")),
+    "periodic_pause": (own.pause,),
+    "memory_pressure": (own.memory, plain("Look for tensors kept across steps")),
+    "unknown_step_time_drift": (own.record_times, plain("Compare the configuration and the node list before and after the onset")),
     "unknown": (replay_batch, plain("Log what `gdiag doctor` lists as missing; the log as it stands cannot decide")),
 }  # fmt: skip
 """Cause → its actions, the first the most urgent. Every cause of design.md section 5 has one."""

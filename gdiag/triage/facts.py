@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gdiag.model import Value
+from gdiag.model import DataWindow, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,8 @@ class RunFacts:
     """What was logged: steps.loss, layers.grad_norm, gpus.clock_sm, …"""
     config: dict[str, Value] = field(default_factory=dict)
     peak_lr: float | None = None
+    windows: dict[int, DataWindow] = field(default_factory=dict)
+    """Samples consumed at the steps at which findings of the model begin, where sample ids are logged."""
     formats: frozenset[str] = frozenset()
     """Formats of the run's sources."""
 

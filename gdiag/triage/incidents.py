@@ -205,7 +205,7 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
         onset=min(steps, default=None), last=max((s for s in lasts if s is not None), default=None),
         layer=_layer(members, lead), rank=_first([lead.where.rank, *(f.where.rank for f in members)]),
         host=_first([lead.where.host, *(f.where.host for f in members)]),
-        gpu=_first([lead.where.gpu, *(f.where.gpu for f in members)]), data=_window(members),
+        gpu=_first([lead.where.gpu, *(f.where.gpu for f in members)]), data=_window(members, min(steps, default=None), facts),
     )  # fmt: skip
 
 
@@ -251,9 +251,12 @@ def _first(values: Sequence[T | None]) -> T | None:
     return next((value for value in values if value is not None), None)
 
 
-def _window(members: list[Finding]) -> DataWindow | None:
+def _window(members: list[Finding], onset: int | None, facts: RunFacts) -> DataWindow | None:
+    """The samples that a finding names, else those of the onset's step where ids are logged."""
     for finding in members:
         first, last = finding.number("sample_start"), finding.number("sample_end")
         if first is not None and last is not None:
             return DataWindow(int(first), int(last))
-    return None
+    if onset is None or all(_room(f) != "model" for f in members):
+        return None
+    return facts.windows.get(onset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gdiag.model import Finding, Incident, Location, Measure, Severity
+from gdiag.model import DataWindow, Finding, Incident, Location, Measure, Severity
 from gdiag.triage import explain
 from gdiag.triage.facts import RunFacts
 
@@ -114,3 +114,16 @@ def test_growth_of_the_head_belongs_to_its_logits() -> None:
     found = incidents(finding("GD211", 1480, 1999, layer="lm_head"), finding("GD207", 1600, 1999, layer="lm_head"))
     assert len(found) == 1
     assert found[0].causes[0].cause == "output_logit_growth"
+
+
+def test_an_onset_has_its_samples_where_ids_are_logged() -> None:
+    windows = {400: DataWindow(6400, 6416), 100: DataWindow(1600, 1616)}
+    facts = RunFacts("run", windows=windows)
+    (explosion,) = incidents(finding("GD201", 400, 420), finding("GD206", 401, 410, INFO), facts=facts)
+    assert explosion.data == DataWindow(6400, 6416)
+    (named,) = incidents(
+        finding("GD102", 400, evidence=(Measure("sample_start", 9), Measure("sample_end", 12))), facts=facts
+    )
+    assert named.data == DataWindow(9, 12)
+    (slow,) = incidents(finding("GD501", 100, 900), facts=facts)
+    assert slow.data is None

@@ -1,0 +1,163 @@
+"""Actions that quote the run's own settings and evidence where the log holds them, and stay general where not."""
+
+from __future__ import annotations
+
+import math
+
+from gdiag.triage.case import Case
+
+
+def setting(case: Case, name: str) -> float | None:
+    """A positive number of the run's configuration, None where it is not known."""
+    value = case.facts.config.get(name)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if math.isfinite(value) and value > 0 else None
+
+
+def return_point(case: Case) -> str:
+    """The last checkpoint before the onset: as found, else as the configured interval has it, else in words."""
+    if case.onset is None:
+        return "the last good checkpoint"
+    saved = case.facts.checkpoint_before(case.onset)
+    if saved is not None:
+        return f"the checkpoint of step {saved}"
+    every = setting(case, "checkpoint_interval")
+    due = int((case.onset - 1) // every * every) if every else 0
+    hint = f" (step {due}, as they are due every {every:g})" if due > 0 else ""
+    return f"the last checkpoint before step {case.onset}{hint}"
+
+
+def _from(case: Case) -> str:
+    return f" from step {case.onset} on" if case.onset is not None else ""
+
+
+def clip(case: Case) -> str:
+    """Clip, or clip harder than configured (OPT-175B went from 1.0 to 0.3)."""
+    now = setting(case, "clip")
+    if now is None:
+        return "Clip the gradient norm at 1.0 and log it before clipping"
+    return f"Lower the gradient clip from {now:g} to {now * 0.3:.2g} (OPT-175B went from 1.0 to 0.3) and log the norm before clipping"
+
+
+def second_moment(case: Case) -> str:
+    """A second moment that forgets faster."""
+    now = setting(case, "beta2")
+    change = f"Lower beta2 from {now:g} to 0.95" if now is not None and now > 0.95 else "Keep beta2 at 0.95 or below"
+    return f"{change}, clip updates (StableAdamW) and keep eps at 1e-8"
+
+
+def loss_scale(case: Case) -> str:
+    """Where to start the scaler again."""
+    before = case.number("scale_before")
+    start = f" (half of {before:g}: {before / 2:g})" if before else ""
+    return f"With fp16: start from a lower loss scale{start}, raise the hysteresis, and lower the learning rate"
+
+
+def decay(case: Case) -> str:
+    """More weight decay than configured."""
+    now = setting(case, "weight_decay")
+    change = f" from {now:g} to {2 * now:g} or more" if now is not None else ""
+    return f"Raise weight decay{change} on the growing matrices (embeddings and norms excepted)"
+
+
+def stop_early(case: Case) -> str:
+    """Where validation was best."""
+    best, step = case.number("eval_best", "GD110"), case.onset
+    where = f": {best:.4g} at step {step}" if best is not None and step is not None else ""
+    return f"Stop at the best validation loss{where}, or add data, dropout or weight decay"
+
+
+def scale_rate(case: Case) -> str:
+    """The rate that either rule of batch scaling asks for."""
+    ratio, peak = case.number("batch_ratio"), case.facts.peak_lr
+    if ratio is None or ratio <= 0 or peak is None:
+        return "Scale the learning rate with the square root of the batch size (Adam) or linearly (SGD); LAMB or LARS at very large batches"
+    return (
+        f"For a batch ×{ratio:.3g} scale the learning rate from {peak:.3g} to {peak * math.sqrt(ratio):.3g} (Adam, square root) "
+        f"or {peak * ratio:.3g} (SGD, linear); LAMB or LARS at very large batches"
+    )
+
+
+def compare_settings(case: Case) -> str:
+    """What changed at the onset, as far as it was logged."""
+    ratios = (("batch size", case.number("batch_ratio")), ("sequence length", case.number("seq_len_ratio")))
+    seen = [f"{what} ×{ratio:.3g}" for what, ratio in ratios if ratio is not None and abs(ratio - 1) > 0.05]
+    at = f" step {case.onset}" if case.onset is not None else " the onset"
+    known = f" (logged: {', '.join(seen)})" if seen else ""
+    return (
+        f"Compare the configuration before and after{at}{known}: batch size, sequence length, data mixture, loss terms"
+    )
+
+
+def check_order(case: Case) -> str:
+    """Shuffling and shards from the onset on."""
+    return (
+        f"Check shuffling, shard order and mixture weights{_from(case) or ' from the onset on'}; a validation loss that stays flat "
+        "says the model is unharmed"
+    )
+
+
+def restore_optimizer(case: Case) -> str:
+    """Resume again, with the state."""
+    return f"Save and load optimizer moments and step counter with the weights; resume again from {return_point(case)} with them"
+
+
+def compare_resumed(case: Case) -> str:
+    """The two losses that must agree."""
+    before, after = case.number("level_before", "GD109"), case.number("level_after", "GD109")
+    known = f" (here {after:.4g} where {before:.4g} is due)" if before is not None and after is not None else ""
+    step = f"step {case.onset}'s loss" if case.onset is not None else "the resumed step's loss"
+    return f"Compare {step}{known} with the one logged before the checkpoint on the same batch: weights, precision, dropout, loss scaling"
+
+
+def first_loss(case: Case) -> str:
+    """What an untrained model must begin with."""
+    words = setting(case, "vocab_size")
+    start = f" = {math.log(words):.2f}" if words is not None and words > 1 else ""
+    return f"Check the initialization's standard deviation and the label shift; the loss should start near ln(vocabulary){start}"
+
+
+def pause(case: Case) -> str:
+    """Whether the rhythm is a planned one."""
+    period, matches = case.number("period"), case.value("matches")
+    each = f" every {period:g} steps" if period is not None else ""
+    planned = f", which is the {matches}" if matches else ""
+    return f"The pauses{each}{planned} are harmless if they are checkpoints or evaluations; make checkpoints asynchronous if the share is too large"
+
+
+def loader(case: Case) -> str:
+    """Where to look at the storage."""
+    span = f"steps {case.onset}–{case.last}" if case.onset is not None and case.last is not None else "the slow steps"
+    return f"Add loader workers or prefetch, and check the storage's latency at {span}"
+
+
+def record_times(case: Case) -> str:
+    """What to record beside the step log."""
+    return (
+        "Record GPU clocks and event reasons (`nvidia-smi --query-gpu=… -l 5`), communication and data time beside the step log"
+        f"{_from(case)}, and run gdiag on both"
+    )
+
+
+def memory(case: Case) -> str:
+    """How full the memory is."""
+    held = case.number("memory_after")
+    full = f" ({held:.3g} GiB at the end)" if held is not None else ""
+    return f"Log reserved and allocated memory{full} and allocation retries; set expandable segments or lower the micro-batch"
+
+
+def attention(case: Case) -> str:
+    """QK-norm, in the layer named."""
+    return (
+        f"Add QK-norm{_in(case)} (or QK-clip, or logit soft-capping): clipping and a lower learning rate only delay it"
+    )
+
+
+def output(case: Case) -> str:
+    """z-loss on the head named."""
+    return f"Add z-loss 1e-4 and weight decay on the output head{_in(case)}"
+
+
+def _in(case: Case) -> str:
+    return f" ({case.layer})" if case.layer else ""

@@ -1,0 +1,51 @@
+"""Actions quote the run's own settings and evidence, and stay general without them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gdiag.model import Finding, Location, Measure, Severity, Value
+from gdiag.triage import own_figures as own
+from gdiag.triage.actions import replay_batch, roll_back
+from gdiag.triage.case import Case
+from gdiag.triage.facts import RunFacts
+
+
+def case(config: dict[str, Value] | None = None, code: str = "GD102", **evidence: Value) -> Case:
+    measures = tuple(Measure(name, value) for name, value in evidence.items())
+    lead = Finding(
+        code, "finding", Severity.WARNING, "a finding", Location(run="run", step=267, last_step=271), measures
+    )
+    facts = RunFacts("run", config=config or {}, peak_lr=4e-4)
+    return Case("single_spike", lead, (lead,), facts=facts, onset=267, last=271, rank=3)
+
+
+@pytest.mark.parametrize(
+    ("action", "given", "said"),
+    [
+        (own.clip, case({"clip": 1.0}), "from 1 to 0.3"),
+        (own.second_moment, case({"beta2": 0.999}), "from 0.999 to 0.95"),
+        (own.loss_scale, case(scale_before=65536.0), "32768"),
+        (own.decay, case({"weight_decay": 0.01}), "from 0.01 to 0.02"),
+        (own.stop_early, case(code="GD110", eval_best=2.5), "2.5 at step 267"),
+        (own.scale_rate, case(batch_ratio=4.0), "from 0.0004 to 0.0008"),
+        (own.compare_settings, case(batch_ratio=2.0, seq_len_ratio=1.0), "batch size ×2"),
+        (own.compare_resumed, case(code="GD109", level_before=2.0, level_after=2.5), "here 2.5 where 2 is due"),
+        (own.first_loss, case({"vocab_size": 50257}), "10.82"),
+        (own.pause, case(period=500.0), "every 500 steps"),
+        (own.loader, case(), "steps 267–271"),
+        (own.memory, case(memory_after=78.5), "78.5 GiB"),
+        (roll_back, case({"checkpoint_interval": 100}), "step 200, as they are due every 100"),
+        (replay_batch, case(), "another node than that of rank 3"),
+    ],
+)
+def test_quotes_what_the_run_says(action: Callable[[Case], str], given: Case, said: str) -> None:
+    assert said in action(given)
+
+
+@pytest.mark.parametrize("value", [True, "none", 0, -1.0, float("nan"), float("inf")])
+def test_settings_that_are_no_positive_number_are_not_quoted(value: Value) -> None:
+    assert own.setting(case({"clip": value}), "clip") is None
+    assert "at 1.0" in own.clip(case({"clip": value}))
