@@ -2,7 +2,8 @@
 
 What it checks
     The share of small messages (up to 64 KiB) that take over three times their median, the difference of in-place and
-    out-of-place at large sizes, sizes that are slow in two cycles or more of `-N`, and the spread of equal runs in one file.
+    out-of-place at large sizes, sizes that are slow in two cycles or more of `-N`, the spread of equal runs in one file, and single
+    processes that the per-iteration report (`-I 1`, JSON) shows to be slower than the others.
     The first row is warm-up and never judged.
 
 Why it matters
@@ -34,6 +35,7 @@ def analyze(
 ) -> list[Finding]:
     """small_share and small_ratio: warning limits of slow small messages. sides, spread: info limits, as shares."""
     found = [f for sweep in run.sweeps if sweep.n != 1 for f in _judge(run, sweep, small_share, small_ratio, sides)]
+    found += [f for sweep in run.sweeps for f in _process(run, sweep)]
     return found + list(_spread(run, spread))
 
 
@@ -57,6 +59,17 @@ def _judge(run: RunView, sweep: Sweep, small_share: float, small_ratio: float, s
     if seen.sides > sides:
         text = f"in-place and out-of-place {name} differ by {seen.sides:.0%} at large sizes"
         yield Finding(CODE, NAME, Severity.INFO, text, where, (Measure("difference", round(seen.sides, 3), "", sides),))
+
+
+def _process(run: RunView, sweep: Sweep) -> Iterator[Finding]:
+    """Processes that -I shows to be slower than the others at most sizes: all slow together is no one's fault."""
+    for key, value in sweep.facts:
+        if key != "slow_process":
+            continue
+        process, ratio, share = value.split()
+        text = f"process {process} takes {ratio} times as long as the median process in {share} measurements of {sweep.collective or 'the collective'}"
+        evidence = (Measure("ratio", float(ratio), "", 1.2), Measure("process", int(process)))
+        yield Finding(CODE, NAME, Severity.WARNING, text, run.where(sweep.place(), rank=int(process)), evidence)
 
 
 def _spread(run: RunView, spread: float) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from gdiag.measures.bandwidth import Sweep
 from gdiag.measures.fabric_limits import DEGRADED, HEALTHY, RING, Limit, Said, limit
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.fabrics import link_rate
 
 CODE = "GD702"
 NAME = "low-bandwidth"
@@ -34,6 +35,10 @@ _PATHS: Final = (
     (0.44, 0.56, "half of the rails or links"),
 )
 """Share of the limit → the path it is typical of (hardware.md 2.3)."""
+
+
+_SOCKETS: Final = 0.05
+"""Sockets reach less than this share of NVLink's rate; hosts of eight A100 or later have cards that reach more."""
 
 
 def analyze(
@@ -90,13 +95,30 @@ def _judge(run: RunView, sweep: Sweep, held: Limit, ok: float, bad: float) -> Fi
 def _unheld(run: RunView, sweep: Sweep) -> Finding | None:
     """Without a limit only a path that NCCL itself says to be crippled is a finding."""
     channels, topology, disabled = sweep.fact("coll_channels"), sweep.fact("topology_file"), sweep.fact("p2p_disabled")
-    few = channels is not None and int(channels) <= 2
-    if sweep.hosts != 1 or not few or not (topology or disabled):
+    name = f"{_name(sweep)} reaches {sweep.plateau:.1f} GB/s"
+    path = ""
+    if sweep.hosts == 1 and channels is not None and int(channels) <= 2 and (topology or disabled):
+        why = f"NCCL_TOPO_FILE is set to {topology}" if topology else "P2P is disabled"
+        path, text = (
+            "PCIe instead of NVLink",
+            f"{name} over {channels} channels while {why}: the direct links are not used",
+        )
+    elif _on_sockets(sweep):
+        path, text = (
+            "TCP sockets instead of the fabric",
+            f"{name} over TCP sockets between hosts of eight {sweep.model}",
+        )
+    if not path:
         return None
-    why = f"NCCL_TOPO_FILE is set to {topology}" if topology else "P2P is disabled"
-    text = f"{_name(sweep)} reaches {sweep.plateau:.1f} GB/s over {channels} channels while {why}: the direct links are not used"
-    evidence = (Measure("busbw", round(sweep.plateau, 2), "GB/s"), Measure("path", "PCIe instead of NVLink"))
+    evidence = (Measure("busbw", round(sweep.plateau, 2), "GB/s"), Measure("path", path))
     return Finding(CODE, NAME, Severity.WARNING, text, run.where(sweep.place()), (*evidence, *_clues(sweep)))
+
+
+def _on_sockets(sweep: Sweep) -> bool:
+    if sweep.hosts < 2 or not (sweep.fact("network") or "").startswith("Socket"):
+        return False
+    rate = link_rate(sweep.model or "") or 0.0
+    return rate >= 300 and (sweep.n or 0) >= 8 * sweep.hosts and sweep.plateau < _SOCKETS * rate
 
 
 def _clues(sweep: Sweep) -> tuple[Measure, ...]:

@@ -40,6 +40,8 @@ _PATTERNS: Final[tuple[tuple[str, str, str, str], ...]] = (
     ("nccl", "network", "Using network", r"Using network (.+?)\s*$"),
     ("nccl", "ib_devices", "NET/IB : Using", r"NET/IB : Using (.+?)(?: ; OOB| \[RO\]|$)"),
     ("nccl", "ofi_provider", "rovider is", r"Selected [Pp]rovider is (\S+)"),
+    ("nccl", "nic_speed", "speed=", r"NET/IB.*\bspeed=(\d+)"),
+    ("nccl", "platform", "Running on ", r"Running on (\S+) platform"),
     ("nccl", "ofi_nics", " nics", r"found (\d+) nics"),
     ("nccl", "coll_channels", "coll channels", r"(\d+) coll channels"),
     ("nccl", "nvls_channels", "nvls channels", r"(\d+) nvls channels"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from collections.abc import Iterator
 from typing import Any, Final
 
 import polars as pl
 
-_NUMERIC: Final = {"size": pl.Int64, "count": pl.Int64, "root": pl.Int32}
+_SLOW_PROCESS: Final = 1.2
+"""A process that takes this many times the median of all processes is slow."""
 
 
 def looks_like(content: bytes) -> bool:
@@ -93,9 +95,45 @@ def _facts(document: dict[str, Any], config: dict[str, Any]) -> Iterator[tuple[s
             "out_of_bounds",
             f"{bounds.get('count')} {'OK' if str(bounds.get('okay')) == 'true' else 'FAILED'}",
         )
+    yield from _processes(document)
     for error in document.get("errors") or []:
         if str(error).strip() not in {"", "no error"}:
             yield "failure", "test", str(error)[:200]
+
+
+def _processes(document: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Processes whose longest times stand out: (timing, slow_process, "process ratio sizes"), the slowest first."""
+    slow: dict[int, list[float]] = {}
+    measured = 0
+    for result in document.get("results", []):
+        for side in ("out_of_place_per_iter", "in_place_per_iter"):
+            spread = result.get(side) if isinstance(result, dict) else None
+            table = _matrix(spread) if isinstance(spread, dict) else None
+            if table is None:
+                continue
+            measured += 1
+            middle = [statistics.median(times) for times in table]
+            usual = statistics.median(middle)
+            for process, time in enumerate(middle):
+                if usual > 0 and time > _SLOW_PROCESS * usual:
+                    slow.setdefault(process, []).append(time / usual)
+    for process, ratios in sorted(slow.items(), key=lambda item: -len(item[1])):
+        if 2 * len(ratios) >= measured:
+            yield "timing", "slow_process", f"{process} {statistics.median(ratios):.3g} {len(ratios)}/{measured}"
+
+
+def _matrix(spread: dict[str, Any]) -> list[list[float]] | None:
+    """Times [µs] per process and iteration, whichever of them is written as the outer list; None where absent."""
+    written = spread.get("per_process_max_times_us")
+    if not isinstance(written, list) or not all(isinstance(times, list) for times in written):
+        return None
+    rows = [[n for value in times if (n := _number(value)) is not None] for times in written]
+    iterations = len(spread.get("times_us") or [])
+    if not rows or not rows[0] or any(len(times) != len(rows[0]) for times in rows):
+        return None
+    if len(rows) == iterations != len(rows[0]):
+        rows = [list(times) for times in zip(*rows, strict=True)]
+    return rows if len(rows) >= 3 else None
 
 
 def _salvaged(text: str) -> dict[str, Any]:

@@ -14,6 +14,8 @@ SMALL: Final = 64 << 10
 """Messages up to this size [B] measure latency, not bandwidth."""
 PLATEAU_FROM: Final = 1 << 30
 """Sizes from 1 GiB on are on the plateau of every fabric in hardware.md 2.2."""
+_MANY: Final = 100_000
+"""More ranks than any benchmark runs on."""
 JUDGED_FROM: Final = 256 * MIB
 """A sweep that ends below 256 MiB has not reached the plateau of a fast fabric."""
 RATIOS: Final = frozenset({"all_reduce", "all_gather", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter"})
@@ -32,7 +34,7 @@ class Sweep:
     rows: pl.DataFrame
     """line, size, in_place, time, algbw, busbw, wrong, cycle, t_cv; one row per side."""
     listed: int
-    """Ranks in the rank list."""
+    """Ranks in the rank list: up to the highest where only its end was kept."""
     ranks: tuple[int, int] | None
     """Smallest and largest number of ranks that busbw/algbw allows at the printed precision; None when it cannot tell."""
     host_names: tuple[str, ...]
@@ -70,6 +72,9 @@ class Sweep:
             return self.ranks[0]
         if self.ranks and self.ranks[0] <= self.listed <= self.ranks[1]:
             return self.listed
+        if self.listed == 1 and self.plateau > 0:
+            # One rank has no bus bandwidth: the list was cut.
+            return None
         return self.listed or None
 
 
@@ -89,20 +94,34 @@ def _sweep(section: int, rows: pl.DataFrame, devices: pl.DataFrame, facts: pl.Da
     ratio, error = _ratio(large)
     collective = name or _collective(rows, ratio)
     sizes = large["size"].unique().sort()
-    plateau_sizes = [s for s in sizes.to_list() if s >= PLATEAU_FROM] or sizes.tail(3).to_list()
     small = rows.filter((pl.col("size") <= SMALL) & (pl.col("size") > 0))["time"][2:]
     average = facts.filter(pl.col("key") == "average_busbw")["value"].first()
     models = devices["model"].drop_nulls().mode().sort()
     return Sweep(
         section=section, collective=collective, inferred=name is None,
         rows=rows.select("source", "line", "size", "in_place", "time", "cpu_time", "algbw", "busbw", "wrong", "cycle", "t_cv"),
-        listed=devices["rank"].n_unique() if devices.height else 0, ranks=_ranks(collective, ratio, error),
+        listed=_listed(devices), ranks=_ranks(collective, ratio, error),
         host_names=tuple(devices["host"].drop_nulls().unique().sort().to_list()), model=str(models[0]) if len(models) else None,
-        plateau=_median(large.filter(pl.col("size").is_in(plateau_sizes))["busbw"].to_numpy()),
+        plateau=_plateau(large),
         peak=float(np.max(large["busbw"].to_numpy())), largest=int(sizes[-1]),
         latency=_median(small.to_numpy()) if len(small) else None, average=_float(average),
         facts=tuple(facts.select("key", "value").iter_rows()),
     )  # fmt: skip
+
+
+def _plateau(rows: pl.DataFrame) -> float:
+    """Median busbw from 1 GiB on, or of the three largest sizes where these are higher: a curve may rise beyond 1 GiB."""
+    top = rows["size"].unique().sort().tail(3).to_list()
+    high = _median(rows.filter(pl.col("size").is_in(top))["busbw"].to_numpy())
+    return max(high, _median(rows.filter(pl.col("size") >= PLATEAU_FROM)["busbw"].to_numpy()))
+
+
+def _listed(devices: pl.DataFrame) -> int:
+    ranks = devices["rank"].drop_nulls()
+    if not len(ranks):
+        return 0
+    highest = int(ranks.cast(pl.Int64).to_numpy().max())
+    return max(ranks.n_unique(), highest + 1 if highest < _MANY else 0)
 
 
 def _ratio(rows: pl.DataFrame) -> tuple[float | None, float]:
@@ -139,8 +158,8 @@ def _ranks(collective: str | None, ratio: float | None, error: float) -> tuple[i
         return None
     least = whole / low
     most = whole / high if high > 0 else float("inf")
-    if most > 1e5:
-        return None
+    if most > _MANY:
+        return (int(np.ceil(least - 1e-6)), _MANY)
     first, last = int(np.ceil(least - 1e-6)), int(np.floor(most + 1e-6))
     if first > last:
         nearest = round(whole / (whole - ratio))

@@ -70,7 +70,7 @@ def verdict(sweep: Sweep, said: Said = UNSAID) -> str:
         if sweep.largest < JUDGED_FROM:
             return "not judged: ends below 256 MiB"
         fits = matches(sweep)
-        return f"no limit known; fits {fits} per host" if fits else "no limit known (--nic-gbps, --expect)"
+        return f"no limit known; fits {fits}" if fits else "no limit known (--nic-gbps, --expect)"
     share = sweep.plateau / held.value
     if share >= HEALTHY:
         return "healthy"

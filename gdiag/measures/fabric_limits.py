@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gdiag.measures.bandwidth import JUDGED_FROM, PLATEAU_FROM, Sweep
-from gdiag.reference.fabrics import Fabric, expected, matching_nics
+from gdiag.reference.fabrics import Fabric, alike, expected, matching_nics, platform_rate
 
 PRACTICAL = 0.97
 """Share of the cards' nominal rate that nccl-tests reaches at best: 24 of 25, 48.5 of 50 GB/s."""
+EFA = 0.88
+"""The same for EFA: healthy p4d hosts reach 43.8 of 50 GB/s (hardware.md 2.2)."""
 HEALTHY = 0.9
 DEGRADED = 0.75
 """Shares of the limit: healthy from 90 %, degraded from 75 %, bad below (hardware.md 2.3)."""
@@ -58,8 +60,11 @@ def limit(sweep: Sweep, said: Said = UNSAID) -> Limit | None:
     ranks, hosts = sweep.n, sweep.hosts or said.hosts
     if ranks is None or ranks < 2 or sweep.largest < JUDGED_FROM:
         return None
-    if hosts > 1 and said.nic_gbps > 0:
-        return _network(sweep, ranks, hosts, said.nic_gbps / 8)
+    if hosts > 1:
+        said_rate = (said.nic_gbps / 8, "network cards", PRACTICAL)
+        rate, source, practical = said_rate if said.nic_gbps > 0 else _cards(sweep, ranks / hosts)
+        if rate > 0:
+            return _network(sweep, ranks, hosts, rate, source, practical)
     row = expected(sweep.model or "", ranks, max(hosts, 1), sweep.collective or "") if hosts else None
     if row is None or row.plateau is None or (hosts > 1 and row.hosts == 1):
         return None
@@ -73,23 +78,43 @@ def _node(row: Fabric, largest: int) -> Limit:
     return Limit(row.plateau * share, ring, 1.12 * row.nvlink, f"{row.model}: {row.source}", row.verified)
 
 
-def _network(sweep: Sweep, ranks: int, hosts: int, rate: float) -> Limit | None:
+def _cards(sweep: Sweep, each: float) -> tuple[float, str, float]:
+    """Rate of the cards of one host [GB/s] as NCCL's own lines tell it, how, and the share of it that is reached.
+
+    each: ranks per host; a GPU drives one card, so fewer ranks than cards cannot use them all.
+    """
+    platform = sweep.fact("platform") or ""
+    if each >= 8 and (gbps := platform_rate(platform)):
+        return gbps / 8, f"network cards of {platform}", EFA
+    names, speed = sweep.fact("ib_devices") or "", sweep.fact("nic_speed") or ""
+    count = names.count("[") - names.count("[RO")
+    if count < 1 or not speed.isdigit():
+        return 0.0, "", PRACTICAL
+    used = min(count, max(1, int(each)))
+    return used * int(speed) / 8e3, f"network cards, {used}×{int(speed) // 1000} Gb/s in NCCL's lines,", PRACTICAL
+
+
+def _network(sweep: Sweep, ranks: int, hosts: int, rate: float, source: str, practical: float) -> Limit | None:
     each = ranks / hosts
     if sweep.collective == "all_reduce":
         tree = hosts * (ranks - 1) / (ranks * (hosts - 1))
-        return Limit(rate * PRACTICAL, None, rate * tree, f"{rate:.0f} GB/s of network cards per host")
+        return Limit(rate * practical, None, rate * tree, f"{rate:.0f} GB/s of {source} per host")
     if sweep.collective == "alltoall":
         bound = rate / each * (ranks - 1) / (ranks - each)
-        return Limit(bound * PRACTICAL, None, bound, f"{rate / each:.1f} GB/s of network cards per rank")
+        return Limit(bound * practical, None, bound, f"{rate / each:.1f} GB/s of {source} per rank")
     if sweep.collective == "sendrecv":
-        return Limit(rate / each * PRACTICAL, None, rate, f"{rate / each:.1f} GB/s of network cards per rank")
-    return Limit(rate * PRACTICAL, None, rate, f"{rate:.0f} GB/s of network cards per host")
+        return Limit(rate / each * practical, None, rate, f"{rate / each:.1f} GB/s of {source} per rank")
+    return Limit(rate * practical, None, rate, f"{rate:.0f} GB/s of {source} per host")
 
 
 def matches(sweep: Sweep) -> str | None:
-    """Which usual set of network cards per host the plateau of a multi-host sweep fits, ring or tree."""
+    """What the plateau fits: of several hosts the usual set of network cards, ring or tree; of unnamed GPUs their model."""
     ranks, hosts = sweep.n, sweep.hosts
-    if not ranks or hosts < 2 or sweep.plateau <= 0:
+    if not ranks or sweep.plateau <= 0:
+        return None
+    if not hosts and sweep.model is None:
+        return alike(ranks, sweep.collective or "", sweep.plateau)
+    if hosts < 2:
         return None
     ring = matching_nics(sweep.plateau)
     if ring or sweep.collective != "all_reduce":

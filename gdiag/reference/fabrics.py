@@ -14,6 +14,24 @@ NIC_RATES: Final = (100.0, 200.0, 400.0, 800.0)
 NICS: Final = (1, 2, 4, 8)
 
 
+_PLATFORMS: Final = {
+    "p4d": 400.0,
+    "p4de": 400.0,
+    "p5": 3200.0,
+    "p5e": 3200.0,
+    "p5en": 3200.0,
+    "p6-b200": 3200.0,
+    "p6-b300": 6400.0,
+}
+"""Network rate of cloud instances with eight GPUs [Gb/s], by the name in the lines of aws-ofi-nccl (AWS instance tables;
+p4d and p5 also by measurement, hardware.md 2.2)."""
+
+
+def platform_rate(name: str) -> float | None:
+    """Rate of all cards of one instance of type `name` [Gb/s], None when it is not in the table."""
+    return _PLATFORMS.get(name.lower().split(".")[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Fabric:
     """One GPU model's link and what a collective reaches on it; GB/s, 1e9 bytes."""
@@ -73,4 +91,13 @@ def matching_nics(per_host: float) -> str | None:
         (abs(per_host / (n * rate / 8 * 0.97) - 1), -n, f"{n}×{rate:.0f} Gb/s") for n in NICS for rate in NIC_RATES
     ]
     gap, _, name = min(choices)
-    return name if gap <= 0.12 else None
+    return f"{name} per host" if gap <= 0.12 else None
+
+
+def alike(ranks: int, collective: str, plateau: float) -> str | None:
+    """Models whose healthy plateau in this shape is within 7 % of `plateau` [GB/s]; None when none is."""
+    names = [
+        fabric.model for _, fabric in _table()
+        if (fabric.ranks, fabric.collective) == (ranks, collective) and fabric.plateau and abs(plateau / fabric.plateau - 1) <= 0.07
+    ]  # fmt: skip
+    return f"{ranks} healthy {' or '.join(names)}" if names else None

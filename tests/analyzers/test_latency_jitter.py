@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from gdiag.analyzers import latency_jitter
 from gdiag.model import Finding, Severity
 from tests.analyzers.made_benchmarks import view
-from tests.ingesters.nccl_formats import Bench, text
+from tests.ingesters.nccl_formats import Bench, document, text
 
 SMALL = tuple(8 << k for k in range(13))
 
@@ -49,3 +51,24 @@ def test_equal_runs_that_differ_are_info() -> None:
     found = latency_jitter.analyze(view("".join(runs)))
     assert [f.severity for f in found] == [Severity.INFO]
     assert "equal runs differ" in found[0].message
+
+
+def per_process(slow: dict[int, float], *, transposed: bool = False) -> list[Finding]:
+    """Findings of a document of 8 processes and 5 iterations in which some processes take longer."""
+    whole = json.loads(document(Bench(sizes=(1 << 20, 1 << 24, 1 << 28))))
+    for result in whole["results"]:
+        table = [[100.0 * slow.get(p, 1.0) + i for i in range(5)] for p in range(8)]
+        table = [list(times) for times in zip(*table, strict=True)] if transposed else table
+        spread = {"times_us": [100.0] * 5, "min_us": 1.0, "per_process_max_times_us": table}
+        result["out_of_place_per_iter"] = spread
+    return judge(json.dumps(whole))
+
+
+def test_one_slow_process_is_a_straggler_and_all_slow_are_not() -> None:
+    for transposed in (False, True):
+        (finding,) = per_process({3: 1.5}, transposed=transposed)
+        assert finding.where.rank == 3
+        assert finding.severity is Severity.WARNING
+    assert per_process({}) == []
+    assert per_process(dict.fromkeys(range(8), 3.0)) == []
+    assert per_process({3: 1.1}) == []

@@ -61,3 +61,35 @@ def test_crippled_by_an_override() -> None:
     (finding,) = low_bandwidth.analyze(view(info + output))
     assert finding.severity is Severity.WARNING
     assert "topo.xml" in finding.message
+
+
+SOCKET = "h:1:1 [0] NCCL INFO Using network Socket\n"
+
+
+def test_sockets_between_hosts_that_have_cards() -> None:
+    slow = text(Bench(ranks=16, hosts=2, peak=3.0, sizes=SIZES))
+    (finding,) = low_bandwidth.analyze(view(SOCKET + slow))
+    assert "TCP sockets" in finding.message
+    one_each = text(Bench(ranks=2, hosts=2, peak=0.7, sizes=SIZES, model="Tesla V100-SXM2-16GB"))
+    assert low_bandwidth.analyze(view(SOCKET + one_each)) == []
+
+
+def test_cards_that_nccl_names() -> None:
+    info = (
+        "h:1:1 [0] NCCL INFO NET/IB : Made virtual device [0] name=mlx5_0 speed=200000 ndevs=1\n"
+        "h:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_2:1/IB [3]mlx5_3:1/IB [RO]; OOB eth0\n"
+    )
+    healthy = text(Bench(ranks=16, hosts=2, peak=97.0, sizes=SIZES))
+    assert low_bandwidth.analyze(view(info + healthy)) == []
+    (finding,) = low_bandwidth.analyze(view(info + text(Bench(ranks=16, hosts=2, peak=48.0, sizes=SIZES))))
+    assert "half of the rails" in finding.message
+    single = text(Bench(ranks=2, hosts=2, peak=24.0, sizes=SIZES))
+    assert low_bandwidth.analyze(view(info + single)) == []
+
+
+def test_platform_that_the_plugin_names() -> None:
+    info = (
+        "h:1:1 [0] NCCL INFO NET/OFI Running on P4d platform, Setting NCCL_TOPO_FILE environment variable to /a/b.xml\n"
+    )
+    assert low_bandwidth.analyze(view(info + text(Bench(ranks=16, hosts=2, peak=43.8, sizes=SIZES)))) == []
+    assert low_bandwidth.analyze(view(info + text(Bench(ranks=16, hosts=2, peak=12.0, sizes=SIZES)))) != []

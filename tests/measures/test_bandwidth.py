@@ -51,8 +51,29 @@ def test_limits_by_model_network_and_expectation() -> None:
     assert held.value == 475
     pair = sweep(Bench(ranks=16, hosts=2, sizes=SIZES, peak=190.0))
     assert limit(pair) is None
-    assert matches(pair) == "8×200 Gb/s"
+    assert matches(pair) == "8×200 Gb/s per host"
     network = limit(pair, Said(nic_gbps=1600))
     assert network is not None
     assert network.legal == pytest.approx(200 * 2 * 15 / 16)
     assert limit(pair, Said(expect=180)) is not None
+
+
+def test_ranks_of_a_list_of_which_only_the_end_was_kept() -> None:
+    lines = text(Bench(ranks=1440, hosts=360, peak=400.0, sizes=SIZES)).splitlines(keepends=True)
+    kept = [line for line in lines if " Rank " not in line or " 1439 " in line]
+    (seen,) = view("".join(kept)).sweeps
+    assert seen.n == 1440
+    one = [line for line in lines if " Rank " not in line or " Rank  0 " in line]
+    (cut,) = view("".join(one)).sweeps
+    assert cut.n != 1
+
+
+def test_gpus_that_the_output_does_not_name_are_matched_by_their_plateau() -> None:
+    lines = text(Bench(peak=482.0, sizes=SIZES)).splitlines(keepends=True)
+    (seen,) = view("".join(line for line in lines if " Rank " not in line)).sweeps
+    assert matches(seen) == "8 healthy H100 SXM or H200"
+
+
+def test_a_curve_that_rises_beyond_one_gibibyte_is_judged_by_its_end() -> None:
+    seen = sweep(Bench(peak=840.0, latency=900.0, sizes=SIZES[-5:]))
+    assert seen.plateau > 700
