@@ -14,7 +14,6 @@ What the command line says goes before what the file says.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +59,8 @@ def load(path: Path) -> Config:
     Raises:
         UsageError: the file cannot be read, is no TOML, or holds an unknown key or a value of the wrong type.
     """
+    import tomllib
+
     try:
         found: object = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:

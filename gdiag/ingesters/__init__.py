@@ -7,80 +7,19 @@ from pathlib import Path
 from typing import Final
 
 from gdiag.errors import InputError, UsageError
-from gdiag.ingesters import (
-    aligned,
-    amd_smi,
-    bandwidth_baseline,
-    blocks,
-    checkpoints,
-    columnar_files,
-    console_generic,
-    csv,
-    dcgm,
-    deepspeed,
-    dmon,
-    fairseq,
-    hf_console,
-    job_log,
-    json_whole,
-    jsonl,
-    kernel_log,
-    layer_lines,
-    litgpt,
-    llmc,
-    maxtext,
-    megatron,
-    megatron_golden,
-    mllog,
-    modded_nanogpt,
-    nanogpt,
-    nccl_tests,
-    network_screens,
-    nvidia_smi,
-    nvidia_smi_text,
-    nvidia_smi_xml,
-    openai_logger,
-    openmmlab,
-    port_counters,
-    sacred,
-    settings,
-    single_metric,
-    sqlite,
-    step_bars,
-    step_pairs,
-    tfevents,
-    torchtitan,
-    trainer_state,
-    verl,
-    wandb_binary,
-    wandb_chart,
-    wandb_system,
-)  # fmt: skip
+from gdiag.ingesters import checkpoints
 from gdiag.ingesters.assemble import assemble
 from gdiag.ingesters.files import gather
+from gdiag.ingesters.formats import FORMATS, GUESSES
 from gdiag.ingesters.reading import Ingester, Input, Options, Reading
 from gdiag.model import Source
 from gdiag.schema import Records
-
-INGESTERS: Final[tuple[Ingester, ...]] = (
-    wandb_binary, wandb_chart, wandb_system, tfevents, columnar_files, sqlite, single_metric, settings,
-    nccl_tests, trainer_state, megatron_golden, sacred, json_whole, jsonl, csv,
-    megatron, torchtitan, modded_nanogpt, llmc, litgpt, step_bars, maxtext, verl,
-    nanogpt, blocks, fairseq, openmmlab, mllog, hf_console, openai_logger, step_pairs, deepspeed,
-    bandwidth_baseline, nvidia_smi, nvidia_smi_text, nvidia_smi_xml, dmon, dcgm, amd_smi, kernel_log, port_counters,
-    network_screens,
-)  # fmt: skip
-"""Every format; the surest wins, the earlier one on a tie."""
-
-GUESSES: Final[tuple[Ingester, ...]] = (aligned, layer_lines, console_generic, job_log)
-"""Formats that have to look at every line to tell: asked only where no other is half sure."""
-
 
 _SURE: Final = 0.95
 """No other format is asked after one that is so sure."""
 _HALF: Final = 0.5
 """No guess is asked for where a format is so sure."""
-_EVIDENCE: Final = frozenset({"unknown", settings.FORMAT, "wandb-summary"})
+_EVIDENCE: Final = frozenset({"unknown", "settings", "wandb-summary"})
 """Formats that help to judge a run and are none."""
 
 
@@ -129,8 +68,11 @@ def recognise(given: Input) -> Ingester | None:
     """The format that is surest about the content, None when none is."""
     best: Ingester | None = None
     surest = 0.0
-    for ingesters in (INGESTERS, GUESSES):
-        for ingester in ingesters:
+    for formats in (FORMATS, GUESSES):
+        for known in formats:
+            if not known.possible(given):
+                continue
+            ingester = known.module()
             sure = ingester.recognise(given)
             if sure > surest:
                 best, surest = ingester, sure

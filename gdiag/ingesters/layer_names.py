@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from gdiag.schema import LayerColumn, LayerKind, Quantity
@@ -83,16 +83,23 @@ _SPECIAL: Final[tuple[tuple[str, Quantity], ...]] = (
     (r"gradients?/(?P<layer>.+)", "grad_norm"),
     (r"parameters/(?P<layer>.+)", "param_norm"),
 )  # fmt: skip
-_PATTERNS: Final = tuple(
-    (re.compile(_SPACE + form + "$", re.IGNORECASE), quantity)
-    for form, quantity in (
+_HINT: Final = re.compile(r"[/.:\d]|_fsdp", re.IGNORECASE)
+"""What every name of a layer's column holds."""
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], Quantity], ...]:
+    """Every form of name, compiled when the first name needs it: that takes a third of the time of importing polars."""
+    forms = (
         *_SPECIAL,
         *((rf"{words}[/.:](?P<layer>.+)", quantity) for words, quantity in _FORMS),
         *((rf"{words}[_ ](?P<layer>(?:model|module|transformer|layers?|blocks?|h|encoder|decoder)[._]?\S*\d\S*)", quantity) for words, quantity in _FORMS),
         *((rf"(?P<layer>.*\S)[/.:]{words.replace('_', '[_/. ]')}", quantity) for words, quantity in _FORMS),
         *((rf"(?P<layer>\S*(?:layers?|blocks?|h)[._]?\d+\S*?)_{words}", quantity) for words, quantity in _FORMS),
-    )
-)  # fmt: skip
+    )  # fmt: skip
+    return tuple((re.compile(_SPACE + form + "$", re.IGNORECASE), quantity) for form, quantity in forms)
+
+
 _WRAPPERS = re.compile(
     r"(?:^|(?<=[./]))(?:module|_fsdp_wrapped_module|_orig_mod|_checkpoint_wrapped_module|_fpw_module)[./]"
 )
@@ -111,7 +118,6 @@ _KIND_WORDS: Final[tuple[tuple[LayerKind, str], ...]] = (
         ("mlp", r"fc|fc\d|c_fc|mlp|ffn|feed_forward|w1|w2|w3|gate_proj|up_proj|down_proj|dense_h_to_4h|dense_4h_to_h|"
                 r"linear_fc\d|ff_proj|ff_out|experts?|gate|out|ff|wi|wi_\d|c_proj|lin\d|linear\d"),
 )  # fmt: skip
-_KINDS: Final = tuple((kind, re.compile(rf"(?:^|[./])(?:{words})(?=$|[./])")) for kind, words in _KIND_WORDS)
 _MLP = re.compile(r"(?:^|[./])(?:mlp|ffn|feed_forward|feedforward|experts?|block_sparse_moe|moe)(?=[./])")
 _ATTENTION = re.compile(r"(?:^|[._/])(?:attn|attention|self_attn|self_attention|att|mha|mixer)(?=$|[._/])")
 
@@ -119,7 +125,9 @@ _ATTENTION = re.compile(r"(?:^|[._/])(?:attn|attention|self_attn|self_attention|
 @lru_cache(maxsize=65536)
 def parse(name: str) -> tuple[Quantity, str] | None:
     """Quantity and clean layer path of a per-layer column, None when it is none."""
-    for pattern, quantity in _PATTERNS:
+    if not _HINT.search(name):
+        return None
+    for pattern, quantity in _patterns():
         matched = pattern.match(name)
         if matched is not None:
             layer = clean(matched["layer"])
@@ -161,8 +169,8 @@ def kind(layer: str) -> LayerKind:
         return "attention_output"
     if _MLP.search(path) and not re.search(r"norm|(?:^|[./])ln", path):
         return "mlp"
-    for found, pattern in _KINDS:
-        if pattern.search(path):
+    for found, words in _KIND_WORDS:
+        if re.search(rf"(?:^|[./])(?:{words})(?=$|[./])", path):
             if numbered and found == "lm_head":
                 continue
             return found

@@ -103,7 +103,7 @@ class Reading:
 
 
 class Ingester(Protocol):
-    """A format module: listed by hand in ingesters.INGESTERS."""
+    """A format module: listed by hand in ingesters.formats."""
 
     FORMAT: str
     """The format's name in reports: jsonl, csv, megatron, nvidia-smi-csv, …"""

@@ -27,3 +27,9 @@ def test_a_thousand_rows_are_judged_without_the_slow_half_of_scipy(tmp_path: Pat
     names = imported("analyze", "run.jsonl", cwd=tmp_path)
     assert "polars" in names
     assert not names & {"scipy.stats", "scipy.signal", "pandas"}
+
+
+def test_a_plain_log_imports_no_module_of_another_format(tmp_path: Path) -> None:
+    write_run(tmp_path / "run.jsonl", 1000)
+    names = imported("analyze", "run.jsonl", cwd=tmp_path)
+    assert not names & {"pyarrow", "sqlite3", "xml", "zstandard", "pandas", "tomllib"}
