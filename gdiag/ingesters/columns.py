@@ -138,7 +138,8 @@ def reading(
     if got.unmapped:
         shown = ", ".join(values.escape(name, 40) for name in got.unmapped[:4])
         more = f" and {len(got.unmapped) - 4} more" if len(got.unmapped) > 4 else ""
-        said.append(f"{len(got.unmapped)} numeric columns not used: {shown}{more}")
+        what = "numeric column" if len(got.unmapped) == 1 else "numeric columns"
+        said.append(f"{len(got.unmapped)} {what} not used: {shown}{more}")
     return Reading(
         source=Source(
             path, kind, frame.height if rows is None else rows, 0 if bad is None else bad[LINE].n_unique(), got.columns,

@@ -22,7 +22,9 @@ def fill_steps(data: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         return data, []
     return (
         data.with_columns(pl.col("step").forward_fill().backward_fill()),
-        [f"{missing} rows without a step take the step of the row before"],
+        [
+            f"{missing} {'row' if missing == 1 else 'rows'} without a step {'takes' if missing == 1 else 'take'} the step of the row before"
+        ],
     )
 
 

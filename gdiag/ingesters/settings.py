@@ -18,15 +18,21 @@ _NAMES: Final = re.compile(
     r"^(?:.*[-_.])?(?:config|hparams|args|params|settings|arguments|hydra|summary)\b", re.IGNORECASE
 )
 _DEPTH: Final = 12
+_VALUE: Final = 6000
+"""Longest value of a parameter that MLflow keeps, bytes."""
 
 
 def recognise(given: Input) -> float:
     """Mostly `key: value` lines in a file that calls itself settings, or wandb's summary."""
     name = PurePath(given.path).name
+    if _mlflow(given):
+        return 0.98
     head = given.head.lstrip()
     if head[:1] == b"{":
         summary = name.endswith("wandb-summary.json") or b'"_wandb"' in head[-4096:]
-        return 0.8 if (summary and b"\n{" not in head) or (_named(name) and _is_object(given)) else 0.0
+        if _named(name) and _is_object(given):
+            return 0.98 if _mostly_scalars(head) else 0.8
+        return 0.8 if summary and b"\n{" not in head else 0.0
     if not (_named(name) or name.endswith((".yaml", ".yml"))):
         return 0.0
     lines = [
@@ -45,6 +51,10 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 (the protoc
         InputError: no settings in it.
     """
     text = given.data().decode("utf-8", errors="replace")
+    if _mlflow(given):
+        config = canonical_config({PurePath(given.path).name: _scalar(text)})
+        said = f"a setting of an MLflow run ({'used' if config else 'not used'}), no series"
+        return Reading(Source(given.path, FORMAT, 0, notes=(said,)), config=config)
     if text.lstrip()[:1] == "{":
         try:
             document = json.loads(text)
@@ -101,6 +111,23 @@ def _scalar(text: str) -> object:
         return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
     except ValueError:
         return text.strip("\"'")
+
+
+def _mlflow(given: Input) -> bool:
+    """A file of MLflow's store that holds one value and is named for it: params/learning_rate beside meta.yaml."""
+    if PurePath(given.path).parent.name not in ("params", "tags") or len(given.head) > _VALUE or given.file is None:
+        return False
+    return b"\n" not in given.head.strip() and (given.file.parent.parent / "meta.yaml").is_file()
+
+
+def _mostly_scalars(content: bytes) -> bool:
+    """Whether fewer than half of an object's values are lists: settings hold lists, logs are made of them."""
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    lists = sum(isinstance(value, list) for value in document.values()) if isinstance(document, dict) else 0
+    return isinstance(document, dict) and 2 * lists < len(document)
 
 
 def _named(name: str) -> bool:

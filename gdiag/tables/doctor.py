@@ -77,7 +77,7 @@ def _columns(records: Records) -> list[Table]:
                 ]
                 rows.append((column, name, max(held, default=None)))
         rejected = f", {source.rejected:,} rejected" if source.rejected else ""
-        title = f"{source.path}: {source.format}, {source.rows:,} rows{rejected}"
+        title = f"{source.path}: {source.format}, {source.rows:,} {'row' if source.rows == 1 else 'rows'}{rejected}"
         columns = (Column("column"), Column("name in the file"), Column("values"))
         tables.append(Table(title, columns, tuple(rows)))
     return tables

@@ -68,6 +68,38 @@ def test_settings_are_evidence(tmp_path: Path) -> None:
         load([tmp_path / "files" / "config.yaml"])
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_configuration_with_lists_is_settings(tmp_path: Path, indent: int | None) -> None:
+    log(tmp_path / "run.jsonl", range(5))
+    settings = {
+        "lr": 3e-4,
+        "max_steps": 1000,
+        "betas": [0.9, 0.95],
+        "layers": list(range(24)),
+        "model": {"dims": [1, 2]},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(settings, indent=indent))
+    records = load([tmp_path])
+    assert [s.format for s in records.sources] == ["settings", "jsonl"]
+    assert records.runs[0].config == {"lr": 3e-4, "total_steps": 1000, "beta1": 0.9, "beta2": 0.95}
+
+
+def test_parameters_of_an_mlflow_folder_are_settings_of_their_run(tmp_path: Path) -> None:
+    for run, rate in (("a1", "0.001"), ("b2", "0.01")):
+        home = tmp_path / "mlruns" / "0" / run
+        for folder in ("metrics", "params", "tags"):
+            (home / folder).mkdir(parents=True)
+        (home / "meta.yaml").write_text("run_id: x\nrun_name: y\nstatus: 3\n")
+        points = (f"{1_600_000_000_000 + 1000 * i} {3 - i / 100} {i}\n" for i in range(30))
+        (home / "metrics" / "loss").write_text("".join(points))
+        (home / "params" / "learning_rate").write_text(rate)
+        (home / "params" / "epochs").write_text("3")
+        (home / "tags" / "mlflow.user").write_text("someone")
+    records = load([tmp_path])
+    assert [run.config for run in records.runs] == [{"lr": 0.001}, {"lr": 0.01}]
+    assert not [s.path for s in records.sources if s.format == "unknown"]
+
+
 def test_nothing_recognised_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("hello")
     (tmp_path / "b.bin").write_bytes(bytes(range(256)))
