@@ -3,7 +3,7 @@
 What it checks
     The number of ranks from busbw/algbw against the rank list, size/time against algbw, the printed average against the
     mean of the rows, and bandwidth above what the hardware allows. A single rank measures no fabric. CPU-time output and
-    the definitions of before June 2020 (all_gather, reduce_scatter) and hypercube are no contradiction.
+    the definitions of before June 2020 (all_gather, reduce_scatter) and hypercube are no contradiction. A test that stopped with an error.
 
 Why it matters
     Output that was cut, edited or mixed, or a binary built without MPI, leads to verdicts about a fabric that was never
@@ -16,6 +16,9 @@ What to do
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
 
 from gdiag.measures.bandwidth import Sweep, agreement
 from gdiag.measures.fabric_limits import Said, limit
@@ -24,14 +27,31 @@ from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD705"
 NAME = "inconsistent-output"
-NEEDS: tuple[str, ...] = ("collectives.busbw",)
+NEEDS: tuple[str, ...] = ("collectives.busbw|facts.value",)
+_VICTIMS: Final = (
+    "Connection closed", "Connection refused", "socketProgress", "remote process exited", "unhandled system error",
+)  # fmt: skip
+"""Errors of ranks whose peer went away (hardware.md 6)."""
 
 
 def analyze(
     run: RunView, *, average: float = 0.005, odd_rows: float = 0.1, nic_gbps: float = 0.0, hosts: int = 0
 ) -> list[Finding]:
     """average: relative difference of printed and computed mean. odd_rows: share of rows whose time and algbw disagree."""
-    return [f for sweep in run.sweeps for f in _judge(run, sweep, average, odd_rows, Said(nic_gbps, hosts=hosts))]
+    found = [f for sweep in run.sweeps for f in _judge(run, sweep, average, odd_rows, Said(nic_gbps, hosts=hosts))]
+    return [*_failed(run), *found]
+
+
+def _failed(run: RunView) -> Iterator[Finding]:
+    """The first failure of each file: what follows it on other ranks is its consequence."""
+    failures = run.facts.filter(pl.col("scope") == "failure").unique("source", keep="first", maintain_order=True)
+    for fact in failures.iter_rows(named=True):
+        said = str(fact["value"]).strip()[:200]
+        text = f"the test stopped with an error: {said}"
+        if any(words in said for words in _VICTIMS):
+            text += " (a victim of another rank: look for the host that failed first)"
+        where = run.where({"source": fact["source"], "line": fact["line"]})
+        yield Finding(CODE, NAME, Severity.WARNING, text, where, (Measure("failure", said),))
 
 
 def _judge(run: RunView, sweep: Sweep, average: float, odd_rows: float, said: Said) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ def sweep_tables(run: RunView, said: Said = UNSAID) -> list[Table]:
     if not run.sweeps:
         return []
     lines = tuple(_line(number, sweep, said) for number, sweep in enumerate(run.sweeps))
-    tables = [Table("benchmarks (plateau: median busbw from 1 GiB on, else of the three largest sizes)", _RUNS, lines)]
+    tables = [Table("benchmarks (plateau: median busbw from 1 GiB on, or of the three largest sizes)", _RUNS, lines)]
     for number, sweep in enumerate(run.sweeps[:_FEW]):
         tables.append(Table(f"{_title(number, sweep)} by size", *_sized(sweep, held_curve(sweep, run.baselines))))
     return tables

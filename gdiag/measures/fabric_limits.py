@@ -9,12 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gdiag.measures.bandwidth import JUDGED_FROM, PLATEAU_FROM, Sweep
-from gdiag.reference.fabrics import Fabric, alike, expected, matching_nics, platform_rate
+from gdiag.reference.fabrics import Fabric, alike, expected, matching_nics, platform_rate, switched_rate
 
 PRACTICAL = 0.97
 """Share of the cards' nominal rate that nccl-tests reaches at best: 24 of 25, 48.5 of 50 GB/s."""
 EFA = 0.88
 """The same for EFA: healthy p4d hosts reach 43.8 of 50 GB/s (hardware.md 2.2)."""
+RING_SHARE = 0.75
+"""Share of NVLink that a healthy ring reaches at least: 226 of 300 GB/s (A100 alltoall), 361 of 450 (H200 all_gather)."""
+_RINGS = frozenset({"all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "reduce"})
 HEALTHY = 0.9
 DEGRADED = 0.75
 """Shares of the limit: healthy from 90 %, degraded from 75 %, bad below (hardware.md 2.3)."""
@@ -67,7 +70,7 @@ def limit(sweep: Sweep, said: Said = UNSAID) -> Limit | None:
             return _network(sweep, ranks, hosts, rate, source, practical)
     row = expected(sweep.model or "", ranks, max(hosts, 1), sweep.collective or "") if hosts else None
     if row is None or row.plateau is None or (hosts > 1 and row.hosts == 1):
-        return None
+        return _ring(sweep, ranks) if hosts == 1 else None
     return _node(row, sweep.largest)
 
 
@@ -76,6 +79,15 @@ def _node(row: Fabric, largest: int) -> Limit:
     ring = row.ring * share if row.ring is not None else None
     assert row.plateau is not None
     return Limit(row.plateau * share, ring, 1.12 * row.nvlink, f"{row.model}: {row.source}", row.verified)
+
+
+def _ring(sweep: Sweep, ranks: int) -> Limit | None:
+    """What a ring over a switch reaches where nobody measured this shape; fewer than four GPUs may be wired otherwise."""
+    rate = switched_rate(sweep.model or "")
+    if rate is None or not 4 <= ranks <= 8 or sweep.collective not in _RINGS:
+        return None
+    share = 1.0 if sweep.largest >= PLATEAU_FROM else SHORT_SWEEP
+    return Limit(RING_SHARE * rate * share, None, 1.12 * rate, f"a ring over {rate:.0f} GB/s of NVLink", verified=False)
 
 
 def _cards(sweep: Sweep, each: float) -> tuple[float, str, float]:

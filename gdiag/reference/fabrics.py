@@ -32,6 +32,9 @@ def platform_rate(name: str) -> float | None:
     return _PLATFORMS.get(name.lower().split(".")[0])
 
 
+_SWITCHED: Final = frozenset({"A100 SXM", "H100 SXM", "H200", "B200"})
+
+
 @dataclass(frozen=True, slots=True)
 class Fabric:
     """One GPU model's link and what a collective reaches on it; GB/s, 1e9 bytes."""
@@ -71,6 +74,11 @@ def _table() -> tuple[tuple[re.Pattern[str], Fabric], ...]:
 def link_rate(model: str) -> float | None:
     """NVLink or xGMI rate per GPU of `model` [GB/s], None when it is not in the table."""
     return next((fabric.nvlink for pattern, fabric in _table() if pattern.search(model)), None)
+
+
+def switched_rate(model: str) -> float | None:
+    """NVLink rate per GPU [GB/s] of models whose GPUs all meet in a switch; None for others and for unknown ones."""
+    return next((f.nvlink for pattern, f in _table() if f.model in _SWITCHED and pattern.search(model)), None)
 
 
 def expected(model: str, ranks: int, hosts: int, collective: str) -> Fabric | None:

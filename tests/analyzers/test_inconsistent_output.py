@@ -53,3 +53,11 @@ def test_rows_whose_time_was_edited() -> None:
         time = f"{bench.cells(size)[0]:.2f}"
         output = output.replace(time, f"{float(time) * 1.5:.2f}", 1)
     assert any("do not belong together" in f.message for f in judge(output))
+
+
+def test_a_test_that_stopped_with_an_error() -> None:
+    failure = "host3: Test NCCL failure common.cu:1125 'unhandled system error / socketProgress: Connection closed'\n"
+    for output in (text(Bench(sizes=(1 << 20,)), footer=False) + failure, "# nThread 1 nGpus 1 minBytes 8\n" + failure):
+        (finding,) = inconsistent_output.analyze(view(output))
+        assert finding.severity is Severity.WARNING
+        assert "look for the host that failed first" in finding.message

@@ -93,3 +93,16 @@ def test_platform_that_the_plugin_names() -> None:
     )
     assert low_bandwidth.analyze(view(info + text(Bench(ranks=16, hosts=2, peak=43.8, sizes=SIZES)))) == []
     assert low_bandwidth.analyze(view(info + text(Bench(ranks=16, hosts=2, peak=12.0, sizes=SIZES)))) != []
+
+
+@pytest.mark.parametrize(
+    ("collective", "ranks", "peak"), [("all_gather", 8, 361.0), ("alltoall", 8, 345.0), ("all_reduce", 4, 363.0)]
+)
+def test_shapes_that_nobody_measured_are_held_to_a_ring(collective: str, ranks: int, peak: float) -> None:
+    assert judge(Bench(collective, ranks=ranks, peak=peak, sizes=SIZES)) == []
+    (finding,) = low_bandwidth.analyze(view(text(Bench(collective, ranks=ranks, peak=45.0, sizes=SIZES))))
+    assert "PCIe instead of NVLink" in finding.message
+
+
+def test_pairs_of_gpus_are_not_held_to_a_ring() -> None:
+    assert judge(Bench(ranks=2, peak=80.0, sizes=SIZES, model="NVIDIA A100-SXM4-40GB")) == []
