@@ -6,6 +6,7 @@ import numpy as np
 
 from gdiag.measures.baseline import Floats
 from gdiag.measures.curves import Path
+from gdiag.measures.data import own_history_z
 from gdiag.measures.episodes import Scan, scan
 from gdiag.measures.segments import interval
 
@@ -25,6 +26,11 @@ TAIL_Z = 4.0
 """Rows over this make up the tail."""
 TAIL_ROWS = 10
 """So many of the farthest give the tail's exponent."""
+PROVEN_Z = 6.0
+"""A lone row whose batch has a token entropy this far from its own history is a garbled batch at any height over that."""
+HABIT_ROWS = 3
+"""So many lone rows below the loss that the run began with are a habit of the data as well: a harmed model does not come
+back within one row each time, and a hard batch is no worse than one that nothing was learned of."""
 MOST_LONE = 10
 """Rows beyond this many are a habit of the data."""
 
@@ -38,8 +44,9 @@ def lone_rows(path: Path, found: Scan, start: float) -> list[int]:
         start: the loss at the start of the run, nat.
     """
     rows = found.outliers
+    proven = _proven(path, found)
     if not len(rows) or found.z[rows].max() < LONE_Z:
-        return []
+        return proven
     outside = np.arange(len(found.z)) >= found.warmup
     for episode in found.episodes:
         outside[episode.onset : episode.last + 1] = False
@@ -58,7 +65,21 @@ def lone_rows(path: Path, found: Scan, start: float) -> list[int]:
         LONE_CHANCE_JOINT if int(steps[chosen[-1]]) in joint else LONE_CHANCE
     ):
         chosen.pop()
-    return chosen
+    ordinary = bool(chosen) and all(found.z[r] * found.base.scale[r] < start - found.base.level[r] for r in chosen)
+    if len(chosen) >= HABIT_ROWS and ordinary:
+        return proven
+    return chosen + [row for row in proven if row not in chosen]
+
+
+def _proven(path: Path, found: Scan) -> list[int]:
+    """Outliers whose batch differs from all others by its token entropy: two columns that nothing else moves together."""
+    entropy, steps = path.curve("token_entropy"), path.curve("loss").step
+    if not len(entropy):
+        return []
+    rows = found.outliers[found.z[found.outliers] > PROVEN_Z]
+    rows = rows[np.argsort(found.z[rows])[::-1]][:MOST_LONE]
+    odd = [own_history_z(entropy, int(step)) for step in steps[rows].tolist()]
+    return [int(row) for row, z in zip(rows.tolist(), odd, strict=True) if z is not None and abs(z) > PROVEN_Z]
 
 
 def _by_chance(tail: Floats, lone: int, z: float) -> float:

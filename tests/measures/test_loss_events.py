@@ -54,6 +54,26 @@ def test_a_single_row_many_times_the_level(factor: float) -> None:
     assert (event.kind, event.lone, event.onset_step) == ("spike", True, 1200)
 
 
+def test_three_single_rows_no_worse_than_the_start_are_hard_batches() -> None:
+    loss = healthy(2000, "gauss", 3)
+    loss[[700, 1100, 1500]] += 0.6 * (loss[0] - loss[700])
+    found = seen(loss)
+    assert found.events == ()
+    assert found.hard_rows.tolist() == [700, 1100, 1500]
+
+
+def test_a_raised_row_of_odd_tokens_is_an_event() -> None:
+    rng = np.random.default_rng(2)
+    loss, entropy = healthy(2000, "gauss", 3), 4.2 + rng.normal(0, 0.05, 2000)
+    loss[900] += 12 * 1.4826 * float(np.median(np.abs(np.diff(loss[850:950]))))
+    frame = pl.DataFrame({"step": np.arange(2000), "loss": loss, "token_entropy": entropy})
+    frame = frame.with_columns(source=pl.lit(0), line=pl.int_range(1, 2001))
+    assert loss_view(Path("trajectory", frame, 0)).events == ()
+    odd = frame.with_columns(token_entropy=pl.when(pl.col("step") == 900).then(1.0).otherwise("token_entropy"))
+    (event,) = loss_view(Path("trajectory", odd, 0)).events
+    assert (event.kind, event.onset_step, event.lone) == ("spike", 900, True)
+
+
 def test_most_made_events_get_their_name() -> None:
     wrong = {
         kind: sum(verdict(case(kind, seed))[0] != WANTED.get(kind, kind) for seed in range(500, 510)) for kind in KINDS
