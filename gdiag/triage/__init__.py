@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gdiag.model import Cost, Finding, Incident, Severity
-from gdiag.triage.actions import advise
+from gdiag.triage.actions import advise, deciding
 from gdiag.triage.case import Case
 from gdiag.triage.causes import rank
 from gdiag.triage.facts import RunFacts
@@ -47,7 +47,7 @@ def _incident(case: Case, findings: tuple[int, ...]) -> Incident:
         last_time=max((t.last_time or t.time for t in times if t.time is not None), default=None),
         zone_known=all(t.zone_known for t in times), layer=case.layer, rank=case.rank, host=case.host, gpu=case.gpu,
         data=case.data, cost=_cost(case), findings=findings, causes=causes,
-        actions=advise(case, tuple(c.cause for c in causes)),
+        actions=(*advise(case, tuple(c.cause for c in causes)), *deciding(causes)),
     )  # fmt: skip
 
 

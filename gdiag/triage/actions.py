@@ -6,9 +6,10 @@ and of the two texts the project grew from.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from gdiag.model import Cause
 from gdiag.triage import own_figures as own
 from gdiag.triage.case import Case
 
@@ -24,6 +25,20 @@ def advise(case: Case, causes: tuple[str, ...]) -> tuple[str, ...]:
             if text not in chosen:
                 chosen.append(text)
     return tuple(chosen)
+
+
+CLOSE: Final = 0.6
+"""Share of the best cause's score from which on a second cause cannot be told from it."""
+
+
+def deciding(causes: Sequence[Cause]) -> tuple[str, ...]:
+    """What to log to tell the two best causes apart, where they are close and something that would decide is missing."""
+    named = [cause for cause in causes if cause.cause != "unknown"][:2]
+    if len(named) < 2 or named[1].score < CLOSE * named[0].score:
+        return ()
+    wanted = list(dict.fromkeys((*named[0].missing, *named[1].missing)))[:2]
+    one, two = (cause.cause.replace("_", " ") for cause in named)
+    return (f"This log cannot tell {one} from {two}: log {' and '.join(wanted)} to decide",) if wanted else ()
 
 
 def plain(text: str) -> Action:

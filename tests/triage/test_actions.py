@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from gdiag.model import DataWindow, Finding, Location, Pattern, Severity
-from gdiag.triage.actions import ACTIONS, advise
+from gdiag.model import Cause, DataWindow, Finding, Location, Pattern, Severity
+from gdiag.triage.actions import ACTIONS, advise, deciding
 from gdiag.triage.case import Case
 from gdiag.triage.evidence import RULES, WANTED
 from gdiag.triage.facts import RunFacts
@@ -101,3 +101,13 @@ def test_bad_batch_names_the_samples() -> None:
 
 def test_lower_lr_names_the_rate() -> None:
     assert "0.00015" in " ".join(advise(case(), ("lr_too_high",)))
+
+
+def test_a_pair_that_the_log_cannot_separate_is_named_with_what_would_decide() -> None:
+    one = Cause("bad_batch", 0.4, "medium", missing=("sample ids per step, to replay the batch",))
+    two = Cause("optimizer_instability", 0.3, "low", missing=("update norms",))
+    (text,) = deciding((one, Cause("unknown", 0.35, "low"), two))
+    assert text.startswith("This log cannot tell bad batch from optimizer instability: log sample ids")
+    assert "update norms" in text
+    assert deciding((one, Cause("lr_jump", 0.1, "low", missing=("x",)))) == ()
+    assert deciding((Cause("bad_batch", 0.4, "medium"), Cause("lr_jump", 0.39, "low"))) == ()
