@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import polars as pl
 
 from gdiag.measures.bandwidth import JUDGED_FROM, Sweep
-from gdiag.measures.bandwidth_compare import held_curve, median_curve
+from gdiag.measures.bandwidth_compare import Member, held_curve, median_curve, members
 from gdiag.measures.fabric_limits import DEGRADED, HEALTHY, RING, UNSAID, Said, limit, matches
 from gdiag.measures.run import RunView
 from gdiag.model import Column, Series, Table, Value
 
+_HOSTS = 8
+"""Hosts that fit side by side: the slowest."""
+_RANKED = 20
 _FEW = 6
 """Test runs shown size by size; more are summed up in one line each."""
 _BY_SIZE = (
@@ -28,7 +34,10 @@ def sweep_tables(run: RunView, said: Said = UNSAID) -> list[Table]:
         return []
     lines = tuple(_line(number, sweep, said) for number, sweep in enumerate(run.sweeps))
     tables = [Table("benchmarks (plateau: median busbw from 1 GiB on, or of the three largest sizes)", _RUNS, lines)]
-    for number, sweep in enumerate(run.sweeps[:_FEW]):
+    pairwise = members(run.sweeps)
+    if pairwise:
+        tables += [_hosts(pairwise), _pairs(run.sweeps, [m.host for m in pairwise[:_HOSTS]])]
+    for number, sweep in enumerate(() if pairwise else run.sweeps[:_FEW]):
         tables.append(Table(f"{_title(number, sweep)} by size", *_sized(sweep, held_curve(sweep, run.baselines))))
     return tables
 
@@ -46,6 +55,26 @@ def sweep_series(run: RunView, said: Said = UNSAID) -> list[Series]:
             line = (held.value, held.value)
             found.append(Series("busbw limit", "GB/s", run.run.id, (sizes[0], sizes[-1]), line, line))
     return found
+
+
+def _pairs(held: Sequence[Sweep], hosts: Sequence[str]) -> Table:
+    """Plateau [GB/s] by the hosts of two-host sweeps, the median of repeats; of sweeps over more hosts no cell."""
+    cells: dict[tuple[str, str], list[float]] = {}
+    for sweep in held:
+        if len(sweep.host_names) == 2:
+            cells.setdefault((sweep.host_names[0], sweep.host_names[1]), []).append(sweep.plateau)
+    rows: list[tuple[Value | None, ...]] = []
+    for one in hosts:
+        met = [cells.get((min(one, two), max(one, two))) for two in hosts]
+        rows.append((one, *(round(float(np.median(values)), 1) if values else None for values in met)))
+    columns = (Column("host"), *(Column(name, "GB/s") for name in hosts))
+    return Table("pairs of hosts: plateau", columns, tuple(rows))
+
+
+def _hosts(ranked: Sequence[Member]) -> Table:
+    rows = tuple((m.host, m.sweeps, round(100 * m.share), "yes" if m.all_slow else "no") for m in ranked)
+    columns = (Column("host"), Column("sweeps"), Column("of sweeps without it", "%"), Column("slow in all"))
+    return Table("hosts, the slowest first", columns, rows[:_RANKED])
 
 
 def _title(number: int, sweep: Sweep) -> str:

@@ -1,0 +1,28 @@
+"""Tables of pairwise sweeps: hosts in order, and every pair in its cell."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdiag.measures.bandwidth_table import sweep_tables
+from tests.analyzers.made_benchmarks import view
+from tests.analyzers.test_slow_member import HOSTS, pairs
+from tests.ingesters.nccl_formats import Bench, text
+
+
+def test_pairwise_sweeps_are_ranked_and_crossed() -> None:
+    tables = sweep_tables(view(*pairs({"c3": 0.5})))
+    ranked, crossed = tables[1:]
+    assert ranked.rows[0][0] == "c3"
+    assert ranked.rows[0][3] == "yes"
+    assert {row[0] for row in crossed.rows} == set(HOSTS)
+    names = [column.name for column in crossed.columns]
+    row = next(row for row in crossed.rows if row[0] == "a1")
+    assert row[names.index("a1")] is None
+    assert row[names.index("b2")] == pytest.approx(189, rel=0.01)
+    assert row[names.index("c3")] == pytest.approx(94.5, rel=0.01)
+
+
+def test_one_sweep_is_shown_by_size() -> None:
+    titles = [table.title for table in sweep_tables(view(text(Bench(sizes=(1 << 20, 1 << 28)))))]
+    assert titles[1:] == ["1: all_reduce by size"]
