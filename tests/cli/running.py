@@ -13,7 +13,9 @@ ROOT = Path(__file__).parent.parent.parent
 
 def gdiag(*arguments: str, cwd: Path, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
     """Run gdiag in `cwd` without the colours, widths and configuration of whoever runs the tests."""
-    inherited = {k: v for k, v in os.environ.items() if k not in {"COLUMNS", "NO_COLOR", "FORCE_COLOR", "TERM"}}
+    # Without byte code every call would compile the whole package.
+    unwanted = {"COLUMNS", "NO_COLOR", "FORCE_COLOR", "TERM", "PYTHONDONTWRITEBYTECODE"}
+    inherited = {k: v for k, v in os.environ.items() if k not in unwanted}
     return subprocess.run(
         [sys.executable, "-m", "gdiag", *arguments],
         cwd=cwd,

@@ -170,9 +170,9 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
-    st.lists(st.dictionaries(st.sampled_from(["step", "loss", "x", "line"]), JSON, max_size=4), min_size=1, max_size=30)
+    st.lists(st.dictionaries(st.sampled_from(["step", "loss", "x", "line"]), JSON, max_size=4), min_size=1, max_size=15)
 )
 def test_chunks_and_lines_agree(rows: list[dict[str, object]]) -> None:
     content = "".join(json.dumps(row) + "\n" for row in rows).encode()

@@ -65,6 +65,9 @@ def test_wandb_without_a_clean_exit(tmp_path: Path, code: int | None, value: flo
     assert records.events.select("kind", "value").rows() == [("exit", value)]
 
 
+WANDB = wandb(300)
+
+
 def read_wandb(content: bytes) -> int:
     try:
         reading = wandb_binary.read(Input("x", content[:65536], content=content), Options())
@@ -74,17 +77,16 @@ def read_wandb(content: bytes) -> int:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(7, len(wandb(300))))
+@given(st.integers(7, len(WANDB)))
 def test_a_cut_wandb_file_keeps_every_row_before_the_cut(cut: int) -> None:
-    content = wandb(300)
-    part = content[:cut]
+    part = WANDB[:cut]
     assert read_wandb(part) >= part.count(b"train/global_step") - 2
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(7, len(wandb(300)) - 1), st.integers(1, 255))
+@given(st.integers(7, len(WANDB) - 1), st.integers(1, 255))
 def test_a_flipped_byte_costs_a_block_at_most(place: int, mask: int) -> None:
-    content = bytearray(wandb(300))
+    content = bytearray(WANDB)
     content[place] ^= mask
     before = bytes(content[:place]).count(b"train/global_step")
     assert read_wandb(bytes(content)) >= before - 1
@@ -127,10 +129,13 @@ def test_a_damaged_event_is_a_reject(tmp_path: Path) -> None:
     assert records.steps["loss"].count() == 39
 
 
+EVENTS = encoders.tf_events(points())
+
+
 @settings(max_examples=40, deadline=None)
-@given(st.integers(60, len(encoders.tf_events(points()))))
+@given(st.integers(60, len(EVENTS)))
 def test_a_cut_event_file_keeps_every_scalar_before_the_cut(cut: int) -> None:
-    content = encoders.tf_events(points())[:cut]
+    content = EVENTS[:cut]
     try:
         reading = tfevents.read(Input("x", content, content=content), Options())
     except InputError:
