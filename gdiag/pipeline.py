@@ -105,6 +105,8 @@ def held_against(records: Records, reference: Records) -> Records:
     return replace(records, baselines=runs.join(table, how="cross"))
 
 
+# Logged figures may be as large as floats go: a measure of them overflows to infinity, which no check takes for a level.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def diagnose(
     records: Records,
     thresholds: Thresholds | None = None,
@@ -116,9 +118,7 @@ def diagnose(
     `counted` is telemetry that gdiag.fleet has counted without keeping its rows.
     """
     views = [RunView(run, records, counted) for run in records.runs]
-    # Logged figures may be as large as floats go: a measure of them overflows to infinity, which no check takes for a level.
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        findings, checked, skipped = _judge(views, thresholds or {}, analyzers)
+    findings, checked, skipped = _judge(views, thresholds or {}, analyzers)
     facts = {view.run.id: _facts(view, findings) for view in views}
     incidents = explain(findings, facts)
     said = _said(thresholds or {})

@@ -116,7 +116,8 @@ def _drift(run: RunView) -> float | None:
     total = run.series("param_norm").value
     if len(total) >= 20:
         return abs(float(total[-1] / total[0]) - 1) if total[0] else None
-    names = [c.column for c in run.layer_columns if c.quantity == "param_norm" and c.column in run.layers.columns]
+    held = set(run.layers.columns)
+    names = [c.column for c in run.layer_columns if c.quantity == "param_norm" and c.column in held]
     changes = []
     for name in names:
         values = run.layers[name].drop_nulls().to_numpy()

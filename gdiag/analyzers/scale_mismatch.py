@@ -64,7 +64,7 @@ def _first_loss(run: RunView, tolerance: float) -> Finding | None:
         return None
     ratio = float(np.median(loss.value[:3])) / log(vocabulary)
     # Accumulation steps are powers of two; other integers would meet a wrong model's first loss by chance.
-    if round(ratio) not in (2, 4, 8, 16, 32, 64) or abs(ratio / round(ratio) - 1) > tolerance:
+    if not 1 < ratio < 100 or round(ratio) not in (2, 4, 8, 16, 32, 64) or abs(ratio / round(ratio) - 1) > tolerance:
         return None
     return Finding(
         CODE, NAME, Severity.INFO,

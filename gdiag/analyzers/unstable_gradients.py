@@ -67,7 +67,7 @@ def analyze(
     return [
         Finding(
             CODE, NAME, Severity.INFO if improving and found.level_growth < level else Severity.WARNING,
-            f"Gradient norm changes by a factor of {2.718281828**late:.2f} from row to row late in the run, "
+            f"Gradient norm changes by a factor of {np.exp(late):.3g} from row to row late in the run, "
             f"{found.growth:.2g} times rougher than at its calmest, and its level rose {found.level_growth:.3g}-fold",
             run.where(curve.finite.row(row), last_step=int(curve.step[-1])),
             tuple(evidence),

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import polars as pl
+
 from gdiag.errors import InputError, UsageError
-from gdiag.ingesters import checkpoints
+from gdiag.ingesters import checkpoints, values
 from gdiag.ingesters.assemble import assemble
 from gdiag.ingesters.files import gather
 from gdiag.ingesters.formats import FORMATS, GUESSES
@@ -19,6 +21,8 @@ _SURE: Final = 0.95
 """No other format is asked after one that is so sure."""
 _HALF: Final = 0.5
 """No guess is asked for where a format is so sure."""
+_DAMAGE: Final = (ValueError, ArithmeticError, RecursionError, OSError, pl.exceptions.PolarsError)
+"""What arithmetic and libraries raise over damaged content; anything else is a mistake of ours."""
 _EVIDENCE: Final = frozenset({"unknown", "settings", "wandb-summary"})
 """Formats that help to judge a run and are none."""
 
@@ -91,4 +95,9 @@ def _read(given: Input, options: Options) -> Reading:
     ingester = recognise(given)
     if ingester is None:
         raise InputError(f"{given.path} is of no format that gdiag knows")
-    return ingester.read(given, options)
+    try:
+        return ingester.read(given, options)
+    except _DAMAGE as error:
+        # A reader met what it does not expect: its file is refused by name, and the others are still read.
+        said = values.escape(str(error).partition("\n")[0], 160)
+        raise InputError(f"{given.path} looks like {ingester.FORMAT} and is damaged: {said}") from error

@@ -18,6 +18,7 @@ from gdiag.ingesters import text as plain
 from gdiag.ingesters.aliases import claim
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.values import whole
 
 FORMAT: Final = "aligned-table"
 _HEADER: Final = re.compile(r"^[\s|]*(?:Step|Iter(?:ation)?|Epoch|Layer|Param(?:eter)?|Module|Name)\b[\s|]+\S.*$", re.I)
@@ -93,7 +94,7 @@ def _tables(lines: object) -> tuple[list[_Table], list[dict[str, object]]]:
         if len(text) > 2000:
             continue
         if match := _STEP.search(text):
-            step = int(match[1])
+            step = whole(match[1])
         cells = text.replace("|", " ").split()
         if "\t" not in text and _HEADER.match(text) and not any(_NUMBER.match(c) for c in cells) and len(cells) < 40:
             header, current = text, None

@@ -11,6 +11,7 @@ import polars as pl
 from gdiag.errors import InputError
 from gdiag.ingesters import console, telemetry
 from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.values import whole
 from gdiag.model import Source
 
 FORMAT = "amd-smi"
@@ -125,7 +126,7 @@ def _row(card: dict[str, str]) -> tuple[dict[str, object], dict[str, str]]:
     lower = {k.lower().strip(): (k, v) for k, v in card.items()}
     for key in ("device", "gpu"):
         if key in lower and (found := re.search(r"(\d+)$", lower[key][1])):
-            row["gpu"] = int(found[1])
+            row["gpu"] = whole(found[1], bits=32)
     if "timestamp" in lower:
         row["stamp"] = lower["timestamp"][1]
     for column, pattern, unit in _NAMES:

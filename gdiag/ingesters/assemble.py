@@ -14,6 +14,8 @@ from gdiag.model import Exit, Run, Value
 from gdiag.schema import KEYS, TABLES, LayerColumn, Records, empty
 
 _TABLES: Final = ("steps", "gpus", "events", "collectives", "devices", "facts", "ports", "baselines", "rejects")
+_CALENDAR: Final = (-62_135_596_800.0, 253_402_300_799.0)
+"""Years 1 to 9999 in Unix seconds."""
 _RANKED_EXITS: Final[tuple[Exit, ...]] = ("abnormal", "clean")
 
 
@@ -93,6 +95,10 @@ def _stamped(table: str, frame: pl.DataFrame, index: int, base: str, inner: list
     for name, kind in types.items():
         if name not in frame.columns and (name in KEYS or table not in ("steps", "layers")):
             frame = frame.with_columns(pl.lit(None, kind).alias(name))
+    if "time" in frame.columns and table != "collectives" and frame.schema["time"].is_numeric():
+        # A clock that is NaN or lies outside the years 1 to 9999 tells no time, and no calendar holds it.
+        told = pl.col("time").cast(pl.Float64).is_between(*_CALENDAR)
+        frame = frame.with_columns(time=pl.when(told).then(pl.col("time")))
     return frame.with_columns(
-        pl.col(n).cast(k) for n, k in types.items() if n in frame.columns and frame.schema[n] != k
+        pl.col(n).cast(k, strict=False) for n, k in types.items() if n in frame.columns and frame.schema[n] != k
     )

@@ -14,7 +14,7 @@ from gdiag.ingesters.aliases import Claim
 from gdiag.ingesters.claims import Plan
 from gdiag.ingesters.ranks import with_rank_rows
 from gdiag.ingesters.reading import Options, Reading
-from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps
+from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps, is_step
 from gdiag.model import Source
 from gdiag.schema import KEYS, STEP_METRICS, LayerColumn, empty
 
@@ -176,8 +176,12 @@ def _one_run(data: pl.DataFrame, column: str | None) -> tuple[str | None, pl.Dat
 
 def _steps(data: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFrame, list[str]]:
     """`step` as Int64: the step column, else whole epochs, else the row's number."""
-    if "step" in data.columns and data["step"].is_finite().any():
-        return fill_steps(data)
+    notes: list[str] = []
+    if "step" in data.columns:
+        if is_step(data["step"]).any():
+            return fill_steps(data)
+        if data["step"].count():
+            notes = ["no step is a finite number below 2^62"]
     data = data.drop("step", strict=False)
     columns.pop("step", None)
     if "epoch" in data.columns:
@@ -185,10 +189,10 @@ def _steps(data: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFrame, l
         whole = epoch.drop_nulls()
         if whole.len() and bool((whole == whole.round()).all()) and 3 * whole.n_unique() > whole.len():
             columns["step"] = columns["epoch"]
-            filled, notes = fill_steps(data.with_columns(step=pl.col("epoch")))
-            return filled, [*notes, "no step column: epochs are used as steps"]
+            filled, said = fill_steps(data.with_columns(step=pl.col("epoch")))
+            return filled, [*notes, *said, "no step column: epochs are used as steps"]
     numbered = data.with_columns(step=pl.int_range(pl.len(), dtype=pl.Int64))
-    return numbered, ["no step column: rows are numbered from 0"]
+    return numbered, [*notes, "no step column: rows are numbered from 0"]
 
 
 def _split(data: pl.DataFrame, layer_columns: list[str]) -> tuple[pl.DataFrame, pl.DataFrame | None]:

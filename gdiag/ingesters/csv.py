@@ -19,6 +19,8 @@ FORMAT = "csv"
 _SEPARATORS: Final = (",", "\t", ";", "|")
 _NUMBER: Final = re.compile(r"^[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)$", re.IGNORECASE)
 _LINE: Final = columns.LINE
+_HEAD: Final = 1 << 16
+_FEW: Final = 5
 
 
 def recognise(given: Input) -> float:
@@ -67,10 +69,10 @@ def read(given: Input, options: Options) -> Reading:
     Raises:
         InputError: a table of runs or of something else, without a series.
     """
-    shape = sniff(given.head)
+    data = given.data()
+    shape = sniff(_beginning(data))
     if shape is None:
         raise InputError(f"{given.path} is no table that can be read")
-    data = given.data()
     frame, rows, rejects, headers = _table(data, shape)
     _refuse_runs(given.path, frame, options)
     notes = [f"{headers} more header lines inside the file"] if headers else []
@@ -87,6 +89,19 @@ def read(given: Input, options: Options) -> Reading:
         columns.refuse_other(given.path, frame, options)
     bad = pl.DataFrame(rejects, schema={"line": pl.Int64, "reason": pl.String, "text": pl.String}, orient="row")
     return columns.reading(given.path, FORMAT, frame, options, rejects=bad, notes=notes, rows=rows)
+
+
+def _beginning(data: bytes) -> bytes:
+    """As much as the formats are told by, and a header of tens of thousands of names whole, with a few rows."""
+    end = _HEAD
+    if data.count(b"\n", 0, _HEAD) < _FEW:
+        at = -1
+        for _ in range(_FEW):
+            at = data.find(b"\n", at + 1)
+            if at < 0:
+                return data
+        end = at + 1
+    return data[:end]
 
 
 def _table(data: bytes, shape: csv_rows.Shape) -> tuple[pl.DataFrame, int, list[tuple[int, str, str]], int]:

@@ -13,6 +13,10 @@ import polars as pl
 from gdiag.ingesters.values import escape
 
 LINE: Final = "line"
+_MOST_LINES: Final = 100
+"""Lines that a quoted cell may go over."""
+_UNCUT: Final = "\0"
+"""Stands for a row that csv cannot cut into cells; no cell holds it, for NUL bytes are dropped."""
 _SAME: Final = 0.6
 """Share of known names from which a row of words is a header again."""
 
@@ -54,6 +58,10 @@ def read(data: bytes, shape: Shape) -> Rows:
     for number, row in _split(text, shape.separator):
         if number <= shape.skip or not any(cell.strip() for cell in row):
             continue
+        if len(row) == 1 and row[0] is _UNCUT:
+            found.rows += 1
+            found.rejects.append((number, "cannot be cut into cells", ""))
+            continue
         row = [cell.strip() for cell in row]
         if row[0].startswith("#"):
             continue
@@ -80,17 +88,33 @@ def _split(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     if separator == " ":
         yield from ((i, line.split()) for i, line in enumerate(text.splitlines(), 1))
         return
-    # Newlines of every kind are told apart by splitlines; csv alone takes a lone carriage return for a cell's content.
-    reader = csv.reader(io.StringIO(text, newline=None), delimiter=separator, strict=False)
     csv.field_size_limit(1 << 24)
+    # Newlines of every kind are told apart by StringIO; csv alone takes a lone carriage return for a cell's content.
+    lines = list(io.StringIO(text, newline=None))
+    reader = csv.reader(lines, delimiter=separator, strict=False)
+    before = 0
     while True:
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error:
-            continue
-        yield reader.line_num, row
+            row = [_UNCUT]
+        if reader.line_num > before + 1 and (reader.line_num - before > _MOST_LINES or reader.line_num == len(lines)):
+            # A quotation mark that nothing closes has swallowed the rows behind it.
+            yield from _apart(lines[before : reader.line_num], separator, before)
+        else:
+            yield reader.line_num, row
+        before = reader.line_num
+
+
+def _apart(lines: list[str], separator: str, before: int) -> Iterator[tuple[int, list[str]]]:
+    """Every line as a row of its own, quotation marks as text."""
+    for number, line in enumerate(lines, before + 1):
+        try:
+            yield number, next(csv.reader([line], delimiter=separator, quoting=csv.QUOTE_NONE), [])
+        except csv.Error:
+            yield number, [_UNCUT]
 
 
 def _is_header(row: list[str], names: list[str]) -> bool:

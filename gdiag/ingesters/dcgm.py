@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, telemetry
+from gdiag.ingesters import console, telemetry, values
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.model import Source
 from gdiag.schema import TABLES
@@ -126,4 +126,4 @@ def _value(text: str) -> float | None:
 
 
 def _index(text: str) -> int | None:
-    return int(text) if text.isdigit() else None
+    return values.whole(text, bits=32)

@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, telemetry
+from gdiag.ingesters import console, telemetry, values
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.model import Source
 
@@ -79,9 +79,9 @@ def _row(line: str, header: Sequence[str]) -> dict[str, object] | None:
     row: dict[str, object] = {}
     for name, cell in zip(header, cells, strict=True):
         if name in ("gpu", "entity"):
-            if not cell.isdigit():
+            if (gpu := values.whole(cell, bits=32)) is None:
                 return None
-            row["gpu"] = int(cell)
+            row["gpu"] = gpu
         elif name in ("date", "time"):
             row["stamp"] = f"{row.get('stamp', '')} {cell}".strip()
         elif name in _COLUMNS:

@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.ingesters.reading import Reading
+from gdiag.ingesters.values import whole
 from gdiag.model import Source
 
 _PARTS: Final = re.compile(
@@ -73,7 +74,7 @@ def _rank_files(readings: list[Reading], main: list[int]) -> list[list[int]]:
             steps = readings[i].steps
             found = _RANK.search(PurePath(readings[i].source.path).name)
             if steps is not None and found is not None:
-                rank = pl.col("rank").fill_null(int(found.group(1))).cast(pl.Int32)
+                rank = pl.col("rank").fill_null(whole(found.group(1), bits=32)).cast(pl.Int32)
                 layers = readings[i].layers
                 readings[i] = replace(
                     readings[i],

@@ -21,6 +21,7 @@ from gdiag.ingesters import console
 from gdiag.ingesters import text as plain
 from gdiag.ingesters.console import Grammar
 from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.values import whole
 
 FORMAT: Final = "megatron"
 _START: Final = r"iteration[=:]?\s*\d+\s*/\s*\d+\s*\|"
@@ -124,10 +125,9 @@ def _with_validation(wide: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
         if match is None:
             continue
         number = re.match(plain.NUMBER, match["loss"])
-        if number:
-            rows.append(
-                {"line": line, "step": int(match["step"]) if match["step"] else last, "eval_loss": float(number[0])}
-            )
+        step = whole(match["step"]) if match["step"] else last
+        if number and step is not None:
+            rows.append({"line": line, "step": step, "eval_loss": float(number[0])})
     if not rows:
         return wide
     extra = pl.DataFrame(rows, schema={"line": pl.Int64, "step": pl.Int64, "eval_loss": pl.Float64})

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from gdiag.errors import InputError
 from gdiag.ingesters import columns, flat, json_whole
 from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.values import whole
 
 FORMAT = "megatron-golden"
 
@@ -50,7 +51,7 @@ def _collect(rows: dict[int, dict[str, flat.Cell]], name: str, series: Mapping[s
     start, interval = series.get("start_step"), series.get("step_interval")
     absent = 0
     if isinstance(values, dict):
-        pairs = [(int(k), v) for k, v in values.items() if str(k).lstrip("-").isdigit()]
+        pairs = [(step, v) for k, v in values.items() if (step := whole(str(k))) is not None]
     elif isinstance(values, list) and isinstance(start, int) and isinstance(interval, int):
         pairs = [(start + i * interval, v) for i, v in enumerate(values)]
     else:

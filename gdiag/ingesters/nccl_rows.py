@@ -130,6 +130,7 @@ def rows(found: pl.DataFrame, others: pl.DataFrame, heads: pl.DataFrame) -> tupl
     alike = [whole] if whole.select(_SHAPE).n_unique() == 1 else whole.partition_by(_SHAPE)
     sides = [side for part in alike if part.height for side in _sides(part)]
     table = pl.concat([_empty(), *sides]).sort("line", "in_place", maintain_order=True)
+    table = table.filter(pl.col("size").is_not_null())
     torn = parts.join(table.select("line"), on="line", how="anti").sort("line")
     reason = pl.when(pl.col("text").str.contains("XX", literal=True)).then(pl.lit("placeholder instead of figures"))
     return table, torn.select("line", reason=reason.otherwise(pl.lit(_TORN)), text="text")

@@ -10,6 +10,7 @@ import polars as pl
 from gdiag.errors import InputError
 from gdiag.ingesters import console, smi_tree, telemetry
 from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.values import whole
 from gdiag.model import Source
 
 FORMAT = "nvidia-smi-text"
@@ -103,7 +104,7 @@ def _table(given: Input, options: Options, lines: list[str]) -> Reading:
                 )
             )
             row: dict[str, object] = {
-                "line": number - 1, "stamp": stamp, "gpu": int(name[1]), "model": name[2].rstrip(". "), "bus_id": telemetry.bus(name[3]),
+                "line": number - 1, "stamp": stamp, "gpu": whole(name[1], bits=32), "model": name[2].rstrip(". "), "bus_id": telemetry.bus(name[3]),
             }  # fmt: skip
             row |= {column: value for column, text in cells.items() if (value := _cell(text)) is not None}
             if (errors := _cell(name[4])) is not None:

@@ -15,6 +15,7 @@ import polars as pl
 
 from gdiag.errors import InputError
 from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.values import whole
 from gdiag.model import Source
 from gdiag.reference.port_counters import thresholds
 
@@ -32,7 +33,7 @@ _CA: Final = re.compile(r"^CA '([\w.-]+)'")
 _PORT: Final = re.compile(r"^\s+Port (\d+):")
 _FIELD: Final = re.compile(r"^\s+(State|Physical state|Rate|Port GUID): (\S+)")
 _ETHTOOL: Final = re.compile(r"^\s*((?:rx|tx)_[\w.]+|[\w.]+_(?:phy|discard|errors?)): (\d+)\s*$")
-_LINK: Final = re.compile(r"^\s*(0x[0-9a-f]+)\s+\d+\s+(\d+)\[.*?\] ==\( *\d+X +([\d.]+) Gbps (\w+)/ *(\w+)\)")
+_LINK: Final = re.compile(r"^\s*(0x[0-9a-f]+)\s+\d+\s+(\d+)\[.*?\] ==\( *\d+X +(\d+(?:\.\d*)?) Gbps (\w+)/ *(\w+)\)")
 _SONIC: Final = re.compile(r"^\s*(Ethernet\d+)((?:\s+[\d,]+|\s+N/A){8})\s*$")
 _SONIC_HEAD: Final = re.compile(r"Port (Tx|Rx)\s+PFC0\s+PFC1")
 _RENAMED: Final = {
@@ -103,13 +104,13 @@ def _rows(lines: list[str]) -> Iterator[_Row]:
 def _moved(line: str, place: _Place) -> bool:
     """Whether the line says which port follows."""
     if found := _PERFQUERY.match(line):
-        place.device, place.port, place.guid = f"lid {found[1]}", int(found[2]), None
+        place.device, place.port, place.guid = f"lid {found[1]}", whole(found[2], bits=32), None
     elif found := _ERRORS_FOR.match(line):
         place.device = found[2]
     elif found := _CA.match(line):
         place.device, place.port = found[1], None
     elif found := _PORT.match(line):
-        place.port = int(found[1])
+        place.port = whole(found[1], bits=32)
     elif found := _SONIC_HEAD.search(line):
         place.direction = found[1].lower()
     else:
@@ -120,16 +121,16 @@ def _moved(line: str, place: _Place) -> bool:
 def _infiniband(number: int, line: str, place: _Place) -> list[_Row]:
     if found := _ERRORS.match(line):
         # The row of port ALL is the sum of the others.
-        where = (place.device, int(found[2]) if found[2].isdigit() else None, found[1])
+        where = (place.device, whole(found[2], bits=32), found[1])
         return [_Row(number, canonical(n), float(v), *where) for n, v in _BRACKET.findall(line) if found[2] != "ALL"]
     if (found := _FIELD.match(line)) and place.device is not None and place.port is not None:
         return list(_state(number, found[1], found[2], place.device, place.port))
     if found := _LINK.match(line):
-        where = (place.above.partition(":")[2].strip(" :") or None, int(found[2]), found[1])
+        where = (place.above.partition(":")[2].strip(" :") or None, whole(found[2], bits=32), found[1])
         active = _Row(number, "active", float(found[4] == "Active"), *where)
         return [_Row(number, "rate", 4 * float(found[3]), *where), active]
     if (found := _DOTTED.match(line)) and not found[1].endswith(("Select", "Select2")):
-        return [_Row(number, canonical(found[1]), float(int(found[2], 0)), place.device, place.port, place.guid)]
+        return [_Row(number, canonical(found[1]), _count(found[2]), place.device, place.port, place.guid)]
     return []
 
 
@@ -144,25 +145,30 @@ def _ethernet(number: int, line: str, place: _Place) -> list[_Row]:
 
 
 def _sysfs(number: int, found: re.Match[str]) -> Iterator[_Row]:
-    device, port, name, value = found[1], int(found[2]), found[3], found[4].strip()
+    device, port, name, value = found[1], whole(found[2], bits=32), found[3], found[4].strip()
     if name in {"state", "phys_state"}:
         yield _Row(number, "active" if name == "state" else "link_up", _STATES.get(value, 0.0), device, port)
     elif name == "rate":
-        figure = re.match(r"([\d.]+)", value)
+        figure = re.match(r"(\d+(?:\.\d*)?)", value)
         if figure:
             yield _Row(number, "rate", float(figure[1]), device, port)
-    elif value.isdigit():
+    elif value.isdecimal():
         yield _Row(number, canonical(name), float(value), device, port)
 
 
-def _state(number: int, field: str, value: str, device: str, port: int) -> Iterator[_Row]:
+def _count(text: str) -> float:
+    """A counter in decimal or, after 0x, in hexadecimal digits."""
+    return float(text) if not text.startswith("0x") else float(int(text, 16)) if len(text) <= 34 else float("inf")
+
+
+def _state(number: int, field: str, value: str, device: str, port: int | None) -> Iterator[_Row]:
     if field == "State":
         yield _Row(number, "active", float(value == "Active"), device, port)
     elif field == "Physical state":
         yield _Row(number, "link_up", float(value == "LinkUp"), device, port)
         if value == "Disabled":
             yield _Row(number, "disabled", 1.0, device, port)
-    elif field == "Rate" and value.replace(".", "", 1).isdigit():
+    elif field == "Rate" and value.replace(".", "", 1).isdecimal():
         yield _Row(number, "rate", float(value), device, port)
 
 

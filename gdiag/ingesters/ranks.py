@@ -8,16 +8,18 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.ingesters.values import whole
+
 _FIRST: Final = re.compile(r"^(?:.*/)?rank[_\- ]?(\d+)[/_.: ](.+)$", re.IGNORECASE)
 _LAST: Final = re.compile(r"^(.+?)[/_.: \[(]+rank[_\- =]?(\d+)[\])]?$", re.IGNORECASE)
 
 
 def split_rank(name: str) -> tuple[int | None, str]:
     """Rank and remaining name of a column, (None, name) when it names no rank."""
-    if matched := _FIRST.match(name):
-        return int(matched.group(1)), matched.group(2)
-    if matched := _LAST.match(name):
-        return int(matched.group(2)), matched.group(1)
+    if (matched := _FIRST.match(name)) and (rank := whole(matched.group(1), bits=32)) is not None:
+        return rank, matched.group(2)
+    if (matched := _LAST.match(name)) and (rank := whole(matched.group(2), bits=32)) is not None:
+        return rank, matched.group(1)
     return None, name
 
 

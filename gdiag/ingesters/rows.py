@@ -12,11 +12,15 @@ _SHARED: Final = ("epoch", "time", "elapsed", "tokens", "samples", "tokens_per_s
 """Metrics that any row may carry and that do not make it a training row."""
 
 
+def is_step(step: pl.Series) -> pl.Series:
+    """Which numbers can be a step: finite, and the difference of any two fits 64 bits."""
+    return (step.is_finite() & (step.abs() < 2**62)).fill_null(False)
+
+
 def fill_steps(data: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """`step` as Int64; rows without one (evaluation, system) belong to the step before them, leading ones to the first."""
     step = pl.col("step")
-    known = step.is_finite() & (step.abs() < 2**62)
-    data = data.with_columns(step=pl.when(known).then(step.round()).cast(pl.Int64, strict=False))
+    data = data.with_columns(step=pl.when(is_step(data["step"])).then(step.round()).cast(pl.Int64, strict=False))
     missing = data["step"].null_count()
     if not missing:
         return data, []

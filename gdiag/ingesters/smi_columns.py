@@ -9,8 +9,12 @@ from typing import Final
 
 from gdiag.ingesters import telemetry
 
-HEADER: Final = r"^\s*[A-Za-z_][\w. %()/]*(\s*\[[^\],]*\])?(\s*,\s*[A-Za-z_][\w. %()/-]*(\s*\[[^\],]*\])?)*\s*,?\s*$"
-"""Shape of a header line: names, each with a unit in brackets or parentheses, no values."""
+_CELL: Final = r"[A-Za-z_][\w. \t%()/-]*(?:\[[^\],]*\][ \t]*)?"
+HEADER: Final = rf"^\s*{_CELL}(?:,\s*{_CELL})*,?\s*$"
+"""Shape of a header line: names, each with a unit in brackets or parentheses, no values.
+
+Blanks before a comma belong to the cell alone: were there two ways to read them, a line of many cells would take for ever.
+"""
 
 NUMERIC: Final[dict[str, tuple[str, ...]]] = {
     "temperature": ("temperature.gpu", "temperature", "temp", "gpu_temp", "temperature_gpu", "gpu_temperature", "gputemp"),

@@ -85,6 +85,18 @@ def integers(column: pl.Series) -> pl.Series:
     return numbers(column).series.cast(pl.Int64, strict=False)
 
 
+def whole(text: str, *, bits: int = 64) -> int | None:
+    """A whole number in ASCII digits that a signed column of so many bits holds, else None.
+
+    Python's own int() takes other scripts' digits, raises on "²" and on 5,000 digits, and gives what no column can hold.
+    """
+    digits = text.strip().lstrip("+-")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 19:
+        return None
+    number = int(text)
+    return number if -(2 ** (bits - 1)) <= number < 2 ** (bits - 1) else None
+
+
 def _bytes(series: pl.Series) -> pl.Series:
     """Memory without a unit: under 4096 it can only be GiB, under 16 million MiB."""
     top = series.drop_nans().max()

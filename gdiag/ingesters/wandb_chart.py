@@ -52,7 +52,7 @@ def read(given: Input, options: Options) -> Reading:
     split = [_split(name) for name in frame.columns[1:] if name != columns.LINE]
     x = frame.columns[0]
     parts = [_one_run(frame, x, run, [c for c in split if c.run == run]) for run in dict.fromkeys(c.run for c in split)]
-    whole = pl.concat(parts, how="diagonal")
+    whole = pl.concat(parts, how="diagonal") if parts else frame.clear()
     if not whole.height:
         raise InputError(f"{given.path} is a chart export without values")
     points = max(part.height for part in parts)

@@ -11,6 +11,7 @@ import polars as pl
 from gdiag.errors import InputError
 from gdiag.ingesters import flat, json_chunks
 from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.values import whole
 from gdiag.model import Source
 
 FORMAT = "wandb-events"
@@ -55,7 +56,8 @@ def gpus(rows: Sequence[Mapping[str, flat.Cell]]) -> pl.DataFrame | None:
         for key, value in row.items():
             matched = _KEY.match(key)
             if matched and isinstance(value, int | float) and (column := _COLUMNS.get(matched.group(2))):
-                gpu = int(matched.group(1))
+                if (gpu := whole(matched.group(1), bits=32)) is None:
+                    continue
                 keys = {
                     "gpu": gpu,
                     "time": float(time) if isinstance(time, int | float) else None,

@@ -81,7 +81,8 @@ class Sweep:
 def sweeps(collectives: pl.DataFrame, devices: pl.DataFrame, facts: pl.DataFrame) -> tuple[Sweep, ...]:
     """One Sweep per source and section that holds rows, in file order."""
     found = []
-    for (source, section), rows in collectives.group_by("source", "section", maintain_order=True):
+    sized = collectives.filter(pl.col("size").is_not_null())
+    for (source, section), rows in sized.group_by("source", "section", maintain_order=True):
         key = (pl.col("source") == source) & (pl.col("section") == section)
         found.append(_sweep(int(str(section)), rows, devices.filter(key), facts.filter(key)))
     return tuple(found)
@@ -150,7 +151,7 @@ def _collective(rows: pl.DataFrame, ratio: float | None) -> str | None:
 
 def _ranks(collective: str | None, ratio: float | None, error: float) -> tuple[int, int] | None:
     """Numbers of ranks that the ratio allows: 2(n-1)/n for all_reduce, (n-1)/n for the gather family."""
-    if ratio is None or collective not in RATIOS:
+    if ratio is None or not np.isfinite([ratio, error]).all() or collective not in RATIOS:
         return None
     whole = 2.0 if collective == "all_reduce" else 1.0
     low, high = whole - ratio + error, whole - ratio - error

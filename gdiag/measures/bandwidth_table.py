@@ -72,9 +72,14 @@ def _pairs(held: Sequence[Sweep], hosts: Sequence[str]) -> Table:
 
 
 def _hosts(ranked: Sequence[Member]) -> Table:
-    rows = tuple((m.host, m.sweeps, round(100 * m.share), "yes" if m.all_slow else "no") for m in ranked)
+    rows = tuple((m.host, m.sweeps, whole(100 * m.share), "yes" if m.all_slow else "no") for m in ranked)
     columns = (Column("host"), Column("sweeps"), Column("of sweeps without it", "%"), Column("slow in all"))
     return Table("hosts, the slowest first", columns, rows[:_RANKED])
+
+
+def whole(share: float) -> int | None:
+    """A share rounded, None where figures as large as floats go leave none."""
+    return round(share) if np.isfinite(share) else None
 
 
 def _title(number: int, sweep: Sweep) -> str:
@@ -85,7 +90,7 @@ def _line(number: int, sweep: Sweep, said: Said) -> tuple[Value | None, ...]:
     held = limit(sweep, said)
     return (
         _title(number, sweep), sweep.n, sweep.hosts or None, round(sweep.plateau, 2),
-        round(held.value, 1) if held else None, round(100 * sweep.plateau / held.value) if held else None,
+        round(held.value, 1) if held else None, whole(100 * sweep.plateau / held.value) if held else None,
         round(sweep.latency, 1) if sweep.latency is not None else None, verdict(sweep, said),
     )  # fmt: skip
 
@@ -116,7 +121,7 @@ def _sized(sweep: Sweep, held: dict[int, float]) -> tuple[tuple[Column, ...], tu
         sides = [part.filter(pl.col("in_place") == side)["busbw"].median() for side in (False, True)]
         wrong = part["wrong"].max()
         base = held.get(number)
-        share = round(100 * middle[number] / base) if base else None
+        share = whole(100 * middle[number] / base) if base else None
         shown = [round(float(s), 2) if isinstance(s, int | float) else None for s in sides]
         time = part["time"].median()
         rows.append((

@@ -88,7 +88,8 @@ def layer_table(layers: pl.DataFrame, catalogue: Sequence[LayerColumn], quantity
     Rows without rank are used when they hold the quantity, else the median over ranks. A step logged twice (resume,
     sparse rows) is used once: the last value of each column.
     """
-    columns = tuple(c for c in catalogue if c.quantity == quantity and c.column in layers.columns)
+    held = set(layers.columns)
+    columns = tuple(c for c in catalogue if c.quantity == quantity and c.column in held)
     if not columns or not layers.height:
         return None
     names = [c.column for c in columns]

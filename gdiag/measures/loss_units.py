@@ -46,6 +46,8 @@ def factors(loss: Curve, boundaries: Sequence[int], *, tolerance: float = 0.03) 
             continue
         edge = min(len(before), len(after), 20)
         ratio = float(np.median(after[:edge]) / np.median(before[-edge:]))
+        if not 0 < ratio < np.inf or ratio < 1 / np.finfo(float).max:
+            continue
         up = ratio > 1
         factor = round(ratio if up else 1 / ratio)
         off = abs((ratio if up else 1 / ratio) / max(factor, 1) - 1)

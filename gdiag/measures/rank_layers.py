@@ -44,7 +44,8 @@ def first_rank_layer(
 
 
 def _of(layers: pl.DataFrame, columns: list[LayerColumn], ratio: float, z: float) -> RankLayer | None:
-    columns = [c for c in columns if c.column in layers.columns]
+    held = set(layers.columns)
+    columns = [c for c in columns if c.column in held]
     if not columns or not layers.height or layers["rank"].n_unique() < 2:
         return None
     ranked = layers.filter(pl.col("rank").is_not_null() & pl.col("step").is_not_null())

@@ -330,7 +330,8 @@ class RunView:
             return not name or name in self._counted.columns
         if table == "layers" and name not in KEYS:
             names = [c.column for c in self.layer_columns if not name or c.quantity == name]
-            return self.layers.height > 0 and any(self.layers[n].count() for n in names if n in self.layers.columns)
+            held = set(self.layers.columns)
+            return self.layers.height > 0 and any(self.layers[n].count() for n in names if n in held)
         frame: pl.DataFrame = (
             getattr(self, table) if hasattr(type(self), table) else self._own(getattr(self.records, table))
         )

@@ -117,4 +117,4 @@ def _speed(lr: Points, i: int, schedule: Schedule) -> float | None:
     if any(abs(c - int(lr.step[i])) <= 2 * SLOPE_ROWS * schedule.interval for c in corner):
         return None
     factor = after / before
-    return factor if factor > 1.8 and abs(factor - round(factor)) < 0.1 * factor else None
+    return factor if 1.8 < factor < np.inf and abs(factor - round(factor)) < 0.1 * factor else None

@@ -158,7 +158,7 @@ def matched(period: float, known: dict[str, float]) -> tuple[str, float] | None:
     for name, interval in known.items():
         if interval > 1:
             times = period / interval
-            if round(times) >= 1 and abs(times - round(times)) <= 0.01 * max(1.0, round(times)):
+            if np.isfinite(times) and round(times) >= 1 and abs(times - round(times)) <= 0.01 * max(1.0, round(times)):
                 return name, interval
     return None
 

@@ -76,7 +76,7 @@ def partial(gpus: pl.DataFrame, width: float, limits: Mapping[str, float] | None
     timed = "time" in gpus.columns and gpus["time"].count() > 0
     rows = _complete(gpus)
     if timed:
-        rows = rows.filter(pl.col("time").is_not_null())
+        rows = rows.filter(pl.col("time").is_finite() & (pl.col("time").abs() < 2.0**53))
     else:
         rows = rows.with_columns(pl.int_range(pl.len()).over(list(KEYS)).cast(pl.Float64).alias("time"))
     rows = rows.with_columns(

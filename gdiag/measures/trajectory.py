@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from gdiag.measures.curves import Path
-from gdiag.measures.segments import layout
+from gdiag.measures.segments import Ints, layout
 from gdiag.model import Segment
 from gdiag.schema import STEP_METRICS
 
@@ -95,15 +95,17 @@ def _with_segments(frame: pl.DataFrame) -> tuple[pl.DataFrame, int, bool]:
     parts: list[pl.DataFrame] = []
     writers, unordered, offset = 1, False, 0
     for source in _sources_in_order(frame):
-        part = frame.filter(pl.col("source").eq_missing(source))
+        part = frame.filter(pl.col("source").eq_missing(source)).sort("rank", nulls_last=False, maintain_order=True)
         most = 0
-        for rank in sorted(part["rank"].unique().to_list(), key=lambda r: -1 if r is None else r):
-            rows = part.filter(pl.col("rank").eq_missing(rank)) if part["rank"].n_unique() > 1 else part
-            found = layout(rows["step"].to_numpy())
-            parts.append(rows.with_columns(segment=pl.Series(found.segment + offset)))
+        lengths = part["rank"].rle().struct.field("len").to_list()
+        numbers: list[Ints] = []
+        for steps in np.split(part["step"].to_numpy(), np.cumsum(lengths)[:-1]):
+            found = layout(steps)
+            numbers.append(found.segment + offset)
             most = max(most, int(found.segment.max()))
             writers = max(writers, int(found.writer.max()) + 1)
             unordered |= found.order == "unordered"
+        parts.append(part.with_columns(segment=pl.Series(np.concatenate(numbers))))
         offset += most + 1
     return pl.concat(parts), writers, unordered
 

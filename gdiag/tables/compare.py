@@ -18,6 +18,7 @@ TAIL = 0.05
 """Share of the common steps, at their end, that the final level is the median of."""
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def compare(a: tuple[Report, Records], b: tuple[Report, Records]) -> Report:
     """A report with the incidents of both and tables of what differs and since when; the first run of each is used.
 

@@ -22,6 +22,7 @@ NEAR_SECONDS = 60.0
 """GPU samples and events without a step belong to it within this time."""
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def around(report: Report, records: Records, step: int, rows: int = 3) -> Report:
     """The report cut down to what concerns `step`, with tables of what was logged `rows` rows before to after it.
 

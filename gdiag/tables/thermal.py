@@ -26,6 +26,7 @@ COLDEST: Final = 30.0
 UNKNOWN_LIMIT: Final = 90.0
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def with_tables(report: Report, records: Records, counted: Telemetry | None = None) -> Report:
     """The report with the GPU tables of every run that has telemetry, of rows or counted by gdiag.fleet."""
     tables: list[Table] = []
