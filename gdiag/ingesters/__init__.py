@@ -77,7 +77,10 @@ def recognise(given: Input) -> Ingester | None:
             if not known.possible(given):
                 continue
             ingester = known.module()
-            sure = ingester.recognise(given)
+            try:
+                sure = ingester.recognise(given)
+            except _DAMAGE:
+                continue
             if sure > surest:
                 best, surest = ingester, sure
             if sure >= _SURE:

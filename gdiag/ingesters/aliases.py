@@ -201,6 +201,10 @@ class Claim:
     turn: Turn = ""
 
 
+LONGEST_NAME: Final = 512
+"""Characters of a name that is looked at; a longer one is text, and patterns of names would take for ever on it."""
+
+
 @lru_cache(maxsize=65536)
 def simplify(name: str) -> str:
     """A name without differences that mean nothing: `Train/LM Loss` → train_lm_loss."""
@@ -214,6 +218,8 @@ def simplify(name: str) -> str:
 @lru_cache(maxsize=65536)
 def claim(name: str) -> Claim | None:
     """The reading of a name that the alias table holds, with or without prefixes and unit."""
+    if len(name) > LONGEST_NAME:
+        return None
     text = simplify(name)
     if _EVAL.search(text):
         return _eval_claim(text)
@@ -231,6 +237,8 @@ def claim(name: str) -> Claim | None:
 
 def family(name: str) -> Claim | None:
     """The weak reading of a name that is like many: `lr-AdamW/pg1`, `train/box_loss`."""
+    if len(name) > LONGEST_NAME:
+        return None
     text = simplify(name)
     for pattern, canonical in _FAMILIES:
         if pattern.search(text) and not _EVAL.search(text) and not _NO_LOSS.search(text):

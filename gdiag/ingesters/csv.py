@@ -17,7 +17,7 @@ from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT = "csv"
 _SEPARATORS: Final = (",", "\t", ";", "|")
-_NUMBER: Final = re.compile(r"^[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)$", re.IGNORECASE)
+_NUMBER: Final = re.compile(r"^[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|nan|inf)$", re.IGNORECASE)
 _LINE: Final = columns.LINE
 _HEAD: Final = 1 << 16
 _FEW: Final = 5

@@ -6,6 +6,7 @@ import re
 from functools import cache, lru_cache
 from typing import Final
 
+from gdiag.ingesters.aliases import LONGEST_NAME
 from gdiag.schema import LayerColumn, LayerKind, Quantity
 
 _SPACE = r"^(?:(?:optim|train|training|metrics|stats|debug|monitor|watch|model|norms|layers?_stats)/)*"
@@ -125,7 +126,7 @@ _ATTENTION = re.compile(r"(?:^|[._/])(?:attn|attention|self_attn|self_attention|
 @lru_cache(maxsize=65536)
 def parse(name: str) -> tuple[Quantity, str] | None:
     """Quantity and clean layer path of a per-layer column, None when it is none."""
-    if not _HINT.search(name):
+    if len(name) > LONGEST_NAME or not _HINT.search(name):
         return None
     for pattern, quantity in _patterns():
         matched = pattern.match(name)

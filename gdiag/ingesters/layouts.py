@@ -12,6 +12,8 @@ from gdiag.ingesters import tokens
 
 _SEPARATORS: Final = (" | ", " - ", ", ", "\t", "  ", " ")
 """Tried in this order where a grammar names none: one split is cheaper than one per label."""
+_LONGEST: Final = 1 << 14
+"""Characters of a line that a layout is learned from."""
 _NESTED: Final = 24
 _NUMBERS: Final = 300
 """Numbers of a piece and of a line at most: what has more is many lines run together, not one."""
@@ -74,6 +76,9 @@ def learn(samples: Sequence[str], separator: str | None, first: str, skip: Seque
 
 
 def _find(samples: Sequence[str], separator: str | None, first: str) -> Layout | None:
+    samples = [text for text in samples if len(text) <= _LONGEST]
+    if not samples:
+        return None
     whole = _learn(samples, separator, first)
     if separator is not None or whole is None:
         return whole

@@ -15,7 +15,7 @@ from gdiag.model import Source
 
 FORMAT = "nvidia-smi-text"
 
-_LOG: Final = re.compile(rb"=+NVSMI LOG=+")
+_LOG: Final = re.compile(rb"=NVSMI LOG=")
 _TABLE: Final = re.compile(rb"\| NVIDIA-SMI [\d.]+")
 _TOPO: Final = re.compile(rb"(?m)^[\s\x1b\[0-9m]*GPU0\b.*(CPU Affinity|GPU1)")
 _NVLINK: Final = re.compile(rb"(?m)^GPU \d+: .* \(UUID: |^\s*Link \d+: (\d+\.\d+ GB/s|<inactive>)")

@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.ingesters.aliases import LONGEST_NAME
 from gdiag.ingesters.values import whole
 
 _FIRST: Final = re.compile(r"^(?:.*/)?rank[_\- ]?(\d+)[/_.: ](.+)$", re.IGNORECASE)
@@ -16,6 +17,8 @@ _LAST: Final = re.compile(r"^(.+?)[/_.: \[(]+rank[_\- =]?(\d+)[\])]?$", re.IGNOR
 
 def split_rank(name: str) -> tuple[int | None, str]:
     """Rank and remaining name of a column, (None, name) when it names no rank."""
+    if len(name) > LONGEST_NAME:
+        return None, name
     if (matched := _FIRST.match(name)) and (rank := whole(matched.group(1), bits=32)) is not None:
         return rank, matched.group(2)
     if (matched := _LAST.match(name)) and (rank := whole(matched.group(2), bits=32)) is not None:

@@ -27,7 +27,7 @@ UNITS: Final[dict[str, float]] = {
 }  # fmt: skip
 """Unit as printed → factor to the unit of schema.TABLES (°C, W, MHz, B, s, %)."""
 
-_NUMBER: Final = r"^([+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf(?:inity)?)))\s*(?:%|[A-Za-z]*)$"
+_NUMBER: Final = r"^([+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf(?:inity)?)))\s*(?:%|[A-Za-z]*)$"
 _CLOCKS: Final = (
     "%Y/%m/%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y%m%d %H:%M:%S%.f", "%m-%d-%Y %H:%M:%S%.f",
     "%d/%m/%Y %H:%M:%S%.f", "%a %b %d %H:%M:%S %Y",

@@ -73,7 +73,7 @@ def clean(data: bytes) -> bytes:
     if b"\x01" in data:
         data = data.replace(b"\x01", b" ")
     if b"\r" in data:
-        data = re.sub(rb"\r+\n", b"\n", data)
+        data = re.sub(rb"(?<!\r)\r+\n", b"\n", data)
         if b"\n" not in data:
             data = data.replace(b"\r", b"\n")
     return data

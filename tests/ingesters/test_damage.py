@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
-from gdiag import ingesters
-from gdiag.ingesters import port_counters, smi_columns
+from gdiag.ingesters import jsonl, port_counters, smi_columns
+from gdiag.ingesters.aliases import claim, family
+from gdiag.ingesters.formats import FORMATS, GUESSES
+from gdiag.ingesters.layer_names import parse
+from gdiag.ingesters.ranks import split_rank
 from gdiag.ingesters.reading import Input, Options
 from gdiag.ingesters.values import whole
 from gdiag.pipeline import diagnose, load
@@ -54,7 +59,7 @@ def test_a_reader_that_stumbles_refuses_its_file_and_no_other(tmp_path: Path, mo
     def stumble(given: Input, options: Options) -> None:
         raise OverflowError("\x1b[31mtoo large")
 
-    monkeypatch.setattr(ingesters.jsonl, "read", stumble)
+    monkeypatch.setattr(jsonl, "read", stumble)
     records = load([tmp_path])
     assert records.steps.height == 30
     assert "is damaged" in records.sources[1].notes[0]
@@ -98,3 +103,25 @@ def test_a_clock_that_no_calendar_holds_tells_no_time(tmp_path: Path, clock: str
     report = diagnose(load([tmp_path]))
     assert report.incidents
     assert all(incident.onset_time is None for incident in report.incidents)
+
+
+UNITS = ("1", "[", ":", "/", "_", ".", "..", "(", ":: ", "|", "\r", "=", " ", "\t", "a , ", "a=1 ", "a=b ")
+
+
+@pytest.mark.parametrize("start", ["", "step: 1 loss: 2 ", "timestamp, index, "])
+def test_lines_of_one_sign_are_refused_or_read_at_once(tmp_path: Path, start: str) -> None:
+    # A pattern that can cut such a line in many ways needs minutes for it.
+    for unit in UNITS:
+        content = (start + unit * (30_000 // len(unit)) + "!\n").encode()
+        content += b"".join(b"step: %d loss: 2.5\n" % k for k in range(20))
+        for ingester in (known.module() for known in (*FORMATS, *GUESSES)):
+            began = monotonic()
+            ingester.recognise(Input("x.log", content[:65536], content=content))
+            assert monotonic() - began < 5, (ingester.FORMAT, unit)
+
+
+@pytest.mark.parametrize("look", [claim, family, parse, split_rank])
+def test_a_name_of_a_hundred_thousand_signs_is_none(look: Callable[[str], object]) -> None:
+    for unit in (".", "_", "/", "rank1/", "[", "1"):
+        name = "loss" + unit * (100_000 // len(unit)) + "!"
+        assert look(name) in (None, (None, name))
