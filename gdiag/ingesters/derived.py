@@ -13,6 +13,8 @@ from gdiag.ingesters.values import escape
 
 _THOUSAND: Final = (500.0, 2000.0)
 """A step time that is so many times the clock's advance per step is in milliseconds."""
+_SAMPLES: Final = 100
+"""Rows so far apart, each with the time of one step, may count samples or tokens: their spacing proves no unit."""
 _ENOUGH: Final = 4096
 """Rows that show what a column is."""
 _EARLY: Final = 1e8
@@ -62,7 +64,11 @@ def _milliseconds(data: pl.DataFrame, columns: dict[str, str], found: Claim, not
     if clock is None or found.scale is not None or found.turn:
         return data
     sample = data.head(_ENOUGH)
+    # A row is a step of the optimizer even where the step column counts samples or tokens.
     advance = _per_step(sample, clock).drop_nulls().median()
+    apart = sample["step"].diff().drop_nulls().median()
+    if isinstance(advance, float) and isinstance(apart, float) and apart >= _SAMPLES:
+        advance *= apart
     middle = sample["step_time"].drop_nulls().median()
     if not isinstance(advance, float) or not isinstance(middle, float) or advance <= 0:
         return data

@@ -63,3 +63,13 @@ def test_rows_counted_in_another_unit_are_left_out() -> None:
     assert reading.steps is not None
     assert reading.steps["step"].to_list() == [200000 * i for i in range(1, 9)]
     assert any("accuracy" in note for note in reading.source.notes)
+
+
+def test_seconds_stay_seconds_where_the_step_counts_samples() -> None:
+    lines = [
+        event("tracked_stats", {"train_step_time": 8.5, "reduced_train_loss": 7.7}, 8500 * i, step=1152.0 * i)
+        for i in range(1, 40)
+    ]
+    reading = read(mllog, "\n".join(lines) + "\n")
+    assert reading.steps is not None
+    assert reading.steps["step_time"].to_list() == [8.5] * 39
