@@ -79,7 +79,8 @@ def _pauses(
     usual = float(np.median(pause / np.maximum(steps, 1)))
     long = np.flatnonzero((pause > factor * usual * np.maximum(steps, 1)) & (pause > seconds))
     restarts = {restart.step for restart in run.trajectory.restarts}
-    long = np.array([i for i in long if int(curve.step[i + 1]) not in restarts], dtype=np.int64)
+    # The first step compiles and often validates before the second.
+    long = np.array([i for i in long if i > 0 and int(curve.step[i + 1]) not in restarts], dtype=np.int64)
     if not len(long) or len(long) >= recurring:
         return []
     findings: list[Finding] = []

@@ -51,7 +51,7 @@ def analyze(
         return []
     lr, loss, grad = run.series("lr").finite, run.series("loss"), run.series("grad_norm")
     seen = slow_descent(lr, loss, grad)
-    if seen is None or len(loss.nonfinite):
+    if seen is None or len(loss.nonfinite) or _stops_early(run, int(loss.step[-1])):
         return []
     moved = _drift(run)
     still = moved is not None and moved < STILL
@@ -92,6 +92,12 @@ def analyze(
             tuple(evidence),
         )
     ]  # fmt: skip
+
+
+def _stops_early(run: RunView, last: int) -> bool:
+    """Whether the run goes on for longer without a logged loss than with one: its first steps say nothing of the rest."""
+    steps = run.paths[0].frame["step"]
+    return len(steps) > 0 and int(steps[-1]) > 2 * last
 
 
 def _crawls(seen: Slow, most_gain: float, late_share: float) -> bool:

@@ -28,3 +28,7 @@ def test_a_long_pause() -> None:
 def test_quiet_on_checkpoints() -> None:
     assert analyze(view({"loss": learning(), "time": clock({100: 700, 400: 700, 700: 700})})) == []
     assert analyze(view({"loss": learning(), "time": clock({})})) == []
+
+
+def test_quiet_before_the_second_row() -> None:
+    assert analyze(view({"loss": learning(), "time": clock({1: 900})})) == []

@@ -51,3 +51,10 @@ def test_a_flat_loss_is_put_down_to_the_rate_when_parameters_stand_still() -> No
 
 def test_threshold_is_the_gain() -> None:
     assert analyze(crawling(), most_gain=0.03) == []
+
+
+def test_quiet_where_the_loss_is_logged_in_the_first_steps_only() -> None:
+    run = crawling()
+    blank = [None] * 2000
+    longer = {name: [*run.series(name).value.tolist(), *blank] for name in ("lr", "loss", "grad_norm")}
+    assert analyze(view(longer)) == []
