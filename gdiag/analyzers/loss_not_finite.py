@@ -14,6 +14,10 @@ single bad rank, and replay the onset's batch on another node.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from gdiag.analyzers.loss_evidence import onset_measures
 from gdiag.analyzers.nonfinite_order import nonfinite_order
 from gdiag.measures.nonfinite import NonFinite
@@ -24,6 +28,8 @@ from gdiag.model import Finding, Measure, Severity
 CODE = "GD101"
 NAME = "loss-not-finite"
 NEEDS: tuple[str, ...] = ("steps.loss|steps.grad_norm",)
+LATE_ROWS = 5
+"""Rows before the onset that are held against all before them in a run too young for a level."""
 WORDS = {
     "loss": "Loss", "grad_norm": "Gradient norm", "grad_norm_clipped": "Clipped gradient norm",
     "param_norm": "Parameter norm", "update_norm": "Update norm",
@@ -50,6 +56,8 @@ def _finding(run: RunView, stretches: list[NonFinite], explosion: float, rise_z:
     name = first.columns[0][0]
     every = run.losses[0].every
     found = onset_context(first.path, first.onset, first.onset, every)
+    if found.grad_ratio is None:
+        found = replace(found, grad_ratio=_young_rise(first))
     rise = _loss_rise(run, first)
     ratio = found.grad_ratio or 1.0
     dead = first.dead
@@ -83,6 +91,16 @@ def _finding(run: RunView, stretches: list[NonFinite], explosion: float, rise_z:
     )
     severity = Severity.CRITICAL if dead else Severity.WARNING
     return Finding(CODE, NAME, severity, said, where, tuple(measures))
+
+
+def _young_rise(stretch: NonFinite) -> float | None:
+    """Largest of the last five gradient norms before the onset over the median of those before, in a run too young for a level."""
+    curve = stretch.path.curve("grad_norm").finite
+    before = curve.value[curve.step < stretch.onset]
+    if len(before) < 2 * LATE_ROWS:
+        return None
+    usual = float(np.median(before[:-LATE_ROWS]))
+    return float(before[-LATE_ROWS:].max()) / usual if usual > 0 else None
 
 
 def _loss_rise(run: RunView, stretch: NonFinite) -> float:

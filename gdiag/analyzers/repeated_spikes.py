@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.analyzers.loss_evidence import alarm, amount, event_measures, place, unit_of
+from gdiag.analyzers.loss_evidence import alarm, amount, event_measures, noises, place, unit_of
 from gdiag.measures.repeats import Series, spike_series
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure
@@ -42,7 +42,7 @@ def analyze(run: RunView, *, z: float = 4.0) -> list[Finding]:
         unit = unit_of(first)
         said = (
             f"Loss spikes {len(series.events)} times between steps {first.onset_step} and {last.last_step}, "
-            f"by up to {amount(largest.excess, unit)} ({largest.z:.0f} times its noise)"
+            f"by up to {amount(largest.excess, unit)} ({noises(largest.z)} times its noise)"
         )
         where = place(run, first)
         where = run.where(first.curve.finite.row(first.onset), last_step=last.last_step, time=where.time)

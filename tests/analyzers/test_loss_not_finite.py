@@ -79,3 +79,11 @@ def test_a_single_rank_is_named() -> None:
     loss[(step >= 250) & (rank == 2)] = math.nan
     (finding,) = analyze(view({"step": step, "rank": rank, "loss": loss}))
     assert (finding.where.step, finding.where.rank) == (250, 2)
+
+
+def test_a_rise_in_a_run_too_young_for_a_level_is_a_run_up() -> None:
+    grad = np.array([4.0, 3.0, 3.2, 2.9, 3.1, 3.0, 70.0, 9.0, 30.0, 900.0, 1e9, math.nan, math.nan, math.nan])
+    loss = np.where(np.isnan(grad), math.nan, 8.0)
+    (finding,) = analyze(view({"loss": loss, "grad_norm": grad}))
+    assert finding.measure("without_run_up") is False
+    assert (finding.number("grad_ratio") or 0) > 1e6
