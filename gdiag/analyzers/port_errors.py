@@ -99,7 +99,8 @@ def _priorities(run: RunView, seen: list[Counter]) -> Iterator[Finding]:
     paused = [c for c in seen if c.counter.endswith("_pause") and "prio" in c.counter and c.last > 0]
     if paused:
         total = sum(c.last for c in paused)
-        text = f"flow control paused traffic {total:,.0f} times since the last reset ({paused[0].counter} and {len(paused) - 1} more)"
+        more = f" and {len(paused) - 1} more" if len(paused) > 1 else ""
+        text = f"flow control paused traffic {total:,.0f} times since the last reset ({paused[0].counter}{more})"
         yield _finding(run, paused[0], Severity.INFO, text, Measure("pauses", total, ""))
 
 

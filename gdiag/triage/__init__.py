@@ -61,6 +61,9 @@ def _cost(case: Case) -> Cost:
         return Cost()
     end = case.number("recovery_step") or case.last
     steps = int(end - case.onset + 1) if end is not None else None
+    slow = case.lead.number("slow_steps")
+    if slow is not None:
+        steps = int(slow)  # The steps between them cost nothing.
     seconds = lost
     if lost is None and steps is not None and case.facts.step_seconds is not None:
         seconds = steps * case.facts.step_seconds

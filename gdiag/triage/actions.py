@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gdiag.model import Cause
+from gdiag.model import Cause, Severity
 from gdiag.triage import own_figures as own
 from gdiag.triage.case import Case
 
@@ -17,10 +17,15 @@ Action = Callable[[Case], str]
 
 
 def advise(case: Case, causes: tuple[str, ...]) -> tuple[str, ...]:
-    """Actions for the best cause, then the first action of a close second; without repeats."""
+    """Actions for the best cause, then the first action of a close second; without repeats.
+
+    What is only worth knowing costs no rollback.
+    """
     chosen: list[str] = []
     for position, cause in enumerate(causes[:2]):
         for action in ACTIONS.get(cause, ())[: 4 if position == 0 else 1]:
+            if action is roll_back and case.severity is Severity.INFO:
+                continue
             text = action(case)
             if text not in chosen:
                 chosen.append(text)
@@ -138,7 +143,9 @@ def check_lr(case: Case) -> str:
 
 def drain_gpu(case: Case) -> str:
     """Which device to take out."""
-    return f"Drain {_device(case)}, reset it and run the vendor's field diagnostics before it returns"
+    device = _device(case)
+    it, returns = ("them", "they return") if device.startswith("the GPUs") else ("it", "it returns")
+    return f"Drain {device}, reset {it} and run the vendor's field diagnostics before {returns}"
 
 
 def _device(case: Case) -> str:
@@ -147,7 +154,17 @@ def _device(case: Case) -> str:
         return f"GPU {case.gpu}{host}"
     if case.rank is not None:
         return f"the GPU of rank {case.rank}"
+    bus = case.value("bus_id", "GD404")
+    if isinstance(bus, str) and ":" in bus:
+        return f"the GPU at {bus}{host}"
     return f"the GPUs{host}" if host else "the GPUs in question"
+
+
+def first_error(case: Case) -> str:
+    """Where a collective timed out, the rank that reports it is seldom the one at fault."""
+    if case.value("kind", "GD008") == "nccl_timeout" or case.number("timeouts", "GD009"):
+        return "Find the rank that did not arrive: the first error of every rank, stack dumps (py-spy) or the NCCL flight recorder of all ranks"
+    return "Read the last lines before the exit and reproduce with one node and the same versions"
 
 
 def compare_ranks(case: Case) -> str:
@@ -205,7 +222,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "flow_control": (plain("Tune PFC and ECN/DCQCN: check pause frames per priority and that training traffic is on the lossless priority"),),
     "link_fault": (plain("Replace the cable or transceiver of the port with errors, then the NIC; check with ibdiagnet"),),
     "transport_fallback": (plain("Check the NCCL INFO lines: NVLink, GPUDirect RDMA and the right network interface must be in use; unset overrides of topology and transports"),),
-    "software_fault": (plain("Read the last lines before the exit and reproduce with one node and the same versions"), plain("Check driver, CUDA and NCCL versions against the last good run")),
+    "software_fault": (first_error, plain("Check driver, CUDA and NCCL versions against the last good run")),
     "time_limit": (plain("Resume from the last checkpoint with a longer time limit, and save a checkpoint on the scheduler's warning signal"),),
     "dataloader_stall": (own.loader, plain("Match the slow steps with shard boundaries")),
     "periodic_pause": (own.pause,),

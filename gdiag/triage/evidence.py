@@ -207,6 +207,21 @@ def _in_a_layer(case: Case) -> str | None:
     return finding.message if finding is not None and finding.measure("simultaneous") is False else None
 
 
+def _no_run_up(case: Case) -> str | None:
+    """A run-up that another finding of the incident saw is a run-up."""
+    finding = case.find("GD101")
+    if finding is None or finding.measure("without_run_up") is not True:
+        return None
+    step = finding.where.step
+    if step is not None and case.onset is not None and case.onset < step:
+        return None
+    return "nothing rises in the rows before it"
+
+
+def _only_hot(case: Case) -> str | None:
+    return "the GPU is hot, but no throttling was seen" if case.lead.code == "GD605" else None
+
+
 def _machines_own(case: Case) -> str | None:
     """An Xid of the machine, not of the program."""
     for finding in case.findings:
@@ -271,7 +286,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("numeric_overflow", "gradient", -2.2, unflagged("steady_before", "the gradients were unstable before they turned non-finite", "GD204")),
     Rule("numeric_overflow", "numerics", 1.0, lambda c: "the run trains in fp16" if str(c.facts.config.get("precision", "")).lower() in {"fp16", "float16", "16", "16-mixed"} else None),
     Rule("numeric_overflow", "gradient", 0.6, flagged("gradient_first", "the gradient is non-finite before the loss", "GD101")),
-    Rule("numeric_overflow", "gradient", 0.6, flagged("without_run_up", "nothing rises in the rows before it", "GD101")),
+    Rule("numeric_overflow", "gradient", 0.6, _no_run_up),
     Rule("loss_scale_collapse", "numerics", 3.0, found("GD112", least=Severity.WARNING)),
     Rule("gradient_explosion", "gradient", 1.2, at_least("grad_ratio", 10, "the gradient norm rose {:.0f}-fold in the rows before", "GD101")),
     # Resume. Repeated or skipped sample ids are proof; a level that returns speaks for a lost optimizer state.
@@ -290,6 +305,8 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("replica_divergence", "rank", 2.2, found("GD401", least=Severity.WARNING)),
     Rule("hardware_fault", "telemetry", 5.5, found("GD403", "GD606", least=Severity.WARNING)),
     Rule("hardware_fault", "telemetry", 5.5, _machines_own),
+    Rule("memory_pressure", "telemetry", 3.5, said("kind", "oom", "the log says that memory ran out", "GD008")),
+    Rule("hardware_fault", "telemetry", 3.5, said("kind", "gpu_lost", "the log says that a GPU was lost", "GD008")),
     Rule("hardware_fault", "telemetry", -2.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),
     Rule("software_fault", "telemetry", 3.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),
     # Exits: the log's own last words.
@@ -310,6 +327,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("overfitting", "loss", -2.2, found("GD111")),
     # Time and hardware: the machine's own counters decide.
     Rule("thermal_throttling", "telemetry", 4.0, found("GD601", least=Severity.WARNING)),
+    Rule("thermal_throttling", "telemetry", -2.5, _only_hot),
     Rule("power_brake", "telemetry", 4.5, found("GD603", least=Severity.WARNING)),
     Rule("power_cap", "telemetry", 4.0, found("GD602", least=Severity.WARNING)),
     Rule("straggler", "rank", 3.0, found("GD505", least=Severity.WARNING)),
@@ -325,6 +343,8 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("network_congestion", "telemetry", 1.5, found("GD703", "GD704", least=Severity.WARNING)),
     Rule("flow_control", "telemetry", 1.2, found("GD703", least=Severity.WARNING)),
     Rule("link_fault", "telemetry", 2.2, found("GD706", "GD709", least=Severity.WARNING)),
+    Rule("flow_control", "telemetry", 2.6, at_least("pauses", 1, "flow control paused traffic {:,.0f} times", "GD706")),
+    Rule("link_fault", "telemetry", -1.5, at_least("pauses", 1, "paused traffic is no damaged link", "GD706")),
     Rule("competing_traffic", "telemetry", 1.8, found("GD708", least=Severity.WARNING)),
     Rule("oversubscribed_fabric", "telemetry", 1.0, found("GD708", least=Severity.WARNING)),
     Rule("silent_data_corruption", "telemetry", 1.5, found("GD701")),

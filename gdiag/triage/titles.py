@@ -25,15 +25,19 @@ NAMES: Final[dict[Pattern, str]] = {
     "inconsistent_output": "Benchmark output contradicts itself", "log_quality": "Log quality",
 }  # fmt: skip
 
+MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches"})
+"""Patterns whose finding says more than their name; so do GD404 (which Xid on which GPU) and benchmarks."""
+
+BY_CODE: Final = {"GD111": "Validation loss is not finite", "GD605": "GPU runs hot", "GD606": "GPU lost"}
+"""Findings that are another thing than the pattern they are filed under."""
+
 
 def title(case: Case) -> str:
     """The incident in one line: what, when, where, how large."""
-    name = NAMES[case.pattern]
     open_end = case.pattern == "abnormal_exit" and case.severity is Severity.INFO
-    if open_end or case.pattern in {"log_quality", "lr_schedule", "hard_batches"} or case.lead.code.startswith("GD7"):
+    if open_end or case.pattern in MESSAGES or case.lead.code.startswith(("GD404", "GD7")):
         return _capital(case.lead.message)
-    if case.lead.code == "GD605":
-        name = "Hot but not throttled"
+    name = BY_CODE.get(case.lead.code, NAMES[case.pattern])
     parts = [name, _when(case), _place(case)]
     return " ".join(part for part in parts if part) + _size(case)
 
@@ -47,7 +51,11 @@ def _capital(text: str) -> str:
 def _when(case: Case) -> str:
     if case.onset is None:
         return ""
+    lead = case.lead.where.step
+    if case.pattern == "nonfinite" and lead is not None and lead > case.onset:
+        return f"at step {lead}, unstable from step {case.onset}"
     if case.pattern in {
+        "abnormal_exit",
         "single_spike",
         "nonfinite",
         "lr_discontinuity",

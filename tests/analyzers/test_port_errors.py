@@ -67,3 +67,8 @@ def test_a_port_that_is_down_beside_one_that_is_up() -> None:
 def test_lossless_class_not_applied() -> None:
     (finding,) = judge("  rx_prio0_bytes: 88178050405854\n  rx_prio3_bytes: 0\n  tx_prio3_bytes: 0\n")
     assert "priority 3" in finding.message
+
+
+def test_one_paused_counter_is_not_followed_by_none() -> None:
+    (finding,) = judge(reading(rx_prio3_pause=7))
+    assert finding.message == "flow control paused traffic 7 times since the last reset (rx_prio3_pause)"

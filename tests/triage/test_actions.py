@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from gdiag.model import Cause, DataWindow, Finding, Location, Pattern, Severity
+from gdiag.model import Cause, DataWindow, Finding, Location, Measure, Pattern, Severity
 from gdiag.triage.actions import ACTIONS, advise, deciding
 from gdiag.triage.case import Case
 from gdiag.triage.evidence import RULES, WANTED
@@ -111,3 +111,25 @@ def test_a_pair_that_the_log_cannot_separate_is_named_with_what_would_decide() -
     assert "update norms" in text
     assert deciding((one, Cause("lr_jump", 0.1, "low", missing=("x",)))) == ()
     assert deciding((Cause("bad_batch", 0.4, "medium"), Cause("lr_jump", 0.39, "low"))) == ()
+
+
+def test_what_is_only_worth_knowing_costs_no_rollback() -> None:
+    for severity, rolls in ((Severity.INFO, False), (Severity.WARNING, True)):
+        told = Finding("GD112", "n", severity, "m", Location(step=10))
+        actions = advise(Case(pattern="skipped_steps", lead=told, findings=(told,), onset=10), ("loss_scale_collapse",))
+        assert any(a.startswith("Roll back") for a in actions) is rolls
+
+
+def test_draining_names_the_bus_and_counts_the_gpus() -> None:
+    for bus, text in (
+        ("0000:9b:00", "Drain the GPU at 0000:9b:00, reset it"),
+        ("not said", "Drain the GPUs in question, reset them"),
+    ):
+        told = Finding("GD404", "n", Severity.CRITICAL, "m", Location(), (Measure("bus_id", bus),))
+        assert advise(Case(pattern="gpu_error", lead=told, findings=(told,)), ("hardware_fault",))[0].startswith(text)
+
+
+def test_a_timed_out_collective_sends_to_the_rank_that_did_not_arrive() -> None:
+    told = Finding("GD008", "n", Severity.WARNING, "m", Location(), (Measure("kind", "nccl_timeout"),))
+    actions = advise(Case(pattern="abnormal_exit", lead=told, findings=(told,)), ("software_fault",))
+    assert actions[0].startswith("Find the rank that did not arrive")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdiag.model import Finding, Location, Measure, Severity
+from gdiag.model import Finding, Location, Measure, Pattern, Severity
 from gdiag.triage.case import Case
 from gdiag.triage.causes import rank
 from gdiag.triage.facts import RunFacts
@@ -109,3 +110,31 @@ def test_a_jump_of_the_rate_at_a_restart_speaks_for_the_scheduler() -> None:
     case = Case("lr_discontinuity", lead, (lead,), onset=100)
     found = next(c for c in rank(case) if c.cause == "resume_mismatch")
     assert "the scheduler was not restored" in found.supports[0]
+
+
+def test_nothing_is_said_to_rise_not_where_the_incident_begins_earlier() -> None:
+    where = Location(run="run", step=12, last_step=90)
+    flat = Finding("GD101", "n", Severity.CRITICAL, "m", where, (Measure("without_run_up", value=True),))
+    said = ("nothing rises in the rows before it",)
+    for onset, texts in ((12, said), (9, ())):
+        causes = rank(Case(pattern="nonfinite", lead=flat, findings=(flat,), onset=onset))
+        assert next(c for c in causes if c.cause == "numeric_overflow").supports == texts
+
+
+@pytest.mark.parametrize(
+    ("pattern", "code", "evidence", "cause"),
+    [
+        ("abnormal_exit", "GD008", Measure("kind", "oom"), "memory_pressure"),
+        ("abnormal_exit", "GD008", Measure("kind", "gpu_lost"), "hardware_fault"),
+        ("port_errors", "GD706", Measure("pauses", 15000), "flow_control"),
+    ],
+)
+def test_what_the_log_says_in_words_decides(pattern: Pattern, code: str, evidence: Measure, cause: str) -> None:
+    told = Finding(code, "n", Severity.WARNING, "m", Location(run="run"), (evidence,))
+    assert rank(Case(pattern=pattern, lead=told, findings=(told,)))[0].cause == cause
+
+
+def test_a_gpu_that_is_only_hot_is_not_throttled() -> None:
+    hot = Finding("GD605", "hot-gpu", Severity.INFO, "m", Location(run="run"), ())
+    (first, *_) = rank(Case(pattern="thermal_slowdown", lead=hot, findings=(hot,)))
+    assert first.score < 0.5

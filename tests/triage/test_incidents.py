@@ -127,3 +127,22 @@ def test_an_onset_has_its_samples_where_ids_are_logged() -> None:
     assert named.data == DataWindow(9, 12)
     (slow,) = incidents(finding("GD501", 100, 900), facts=facts)
     assert slow.data is None
+
+
+def test_titles_say_what_the_finding_is() -> None:
+    assert incidents(finding("GD111", 100))[0].title == "Validation loss is not finite from step 100"
+    assert incidents(finding("GD605", 100, severity=INFO))[0].title == "GPU runs hot from step 100"
+    assert incidents(finding("GD404", None))[0].title == "GD404 is seen"
+    assert incidents(finding("GD008", 100))[0].title == "The run ended abnormally at step 100"
+
+
+def test_a_non_finite_loss_is_dated_to_itself_in_the_title() -> None:
+    (incident,) = incidents(finding("GD101", 12, 90, CRITICAL), finding("GD102", 9, 11))
+    assert incident.onset_step == 9
+    assert incident.title == "Loss or gradient is not finite at step 12, unstable from step 9"
+
+
+def test_slow_steps_cost_their_own_number_and_not_the_stretch() -> None:
+    slow = (Measure("slow_steps", 5), Measure("seconds_lost", 32.0, "s"))
+    (incident,) = incidents(finding("GD504", 100, 9000, INFO, evidence=slow))
+    assert (incident.cost.steps, incident.cost.seconds) == (5, 32.0)
