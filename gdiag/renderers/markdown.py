@@ -44,7 +44,12 @@ def _lines(report: Report, judged: bool) -> Iterator[str]:
 def _incident(incident: Incident, report: Report) -> Iterator[str]:
     yield f"## {incident.severity.label.capitalize()}: {_text(words.shown(incident.title))}"
     yield ""
-    facts = (("when", words.when(incident)), ("where", words.where(incident)), ("cost", words.cost(incident.cost)))
+    facts = (
+        ("what", summary.said(incident, report)),
+        ("when", words.when(incident)),
+        ("where", words.where(incident)),
+        ("cost", words.cost(incident.cost)),
+    )
     for label, text in (("run", words.shown(incident.run) if len(report.runs) > 1 else ""), *facts):
         if text:
             yield f"- **{label}:** {_text(text)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gdiag.model import Report, Run, Severity, Source
+from gdiag.model import Incident, Report, Run, Severity, Source
 from gdiag.renderers.words import count, shown, span
 
 
@@ -51,6 +51,20 @@ def _resolution(report: Report) -> str:
     if widest < 1.5:
         return ""
     return f" One row stands for {widest:,.0f} steps: what is shorter may leave no trace."
+
+
+def said(incident: Incident, report: Report) -> str:
+    """What was measured, with the log's own words, where neither the title nor a cause says it; else nothing."""
+    findings = [report.findings[index] for index in incident.findings]
+    if not findings:
+        return ""
+    top = max(findings, key=lambda f: f.severity)
+    quoted = top.measure("text")
+    words = f": “{shown(quoted)}”" if isinstance(quoted, str) and quoted and quoted not in top.message else ""
+    told = any(cause.supports for cause in incident.causes[:1])
+    if not words and (told or top.message.casefold() == incident.title.casefold()):
+        return ""
+    return f"{shown(top.message)}{words}"
 
 
 def source_line(source: Source) -> str:

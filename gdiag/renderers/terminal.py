@@ -144,6 +144,7 @@ def _facts(incident: Incident, report: Report, screen: Screen, *, whole: bool) -
             grid.add_row(f" {label}", content)
 
     row("run", words.shown(incident.run) if len(report.runs) > 1 else "")
+    row("what", summary.said(incident, report))
     row("when", words.when(incident))
     row("where", words.where(incident))
     row("cost", words.cost(incident.cost))

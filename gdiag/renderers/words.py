@@ -59,7 +59,9 @@ def unit(name: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """6.4 s, 20 min 34 s, 3 h 05 min, 2 d 4 h."""
+    """1.8 ms, 6.4 s, 20 min 34 s, 3 h 05 min, 2 d 4 h."""
+    if 0 < seconds < 0.1:
+        return f"{number(float(f'{1000 * seconds:.2g}'))} ms"
     if not math.isfinite(seconds) or seconds < 60:
         return f"{number(seconds)} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from gdiag.model import Cause, Incident, Report, Run, Segment, Severity, Skip
+from gdiag.model import Cause, Incident, Measure, Report, Run, Segment, Severity, Skip
 from gdiag.renderers.summary import codes
 from gdiag.renderers.terminal import Screen, render
 from tests.renderers.reports import SPIKE
@@ -115,3 +115,18 @@ def test_many_incidents_are_cut_with_their_number() -> None:
 def test_consecutive_codes_are_written_as_one() -> None:
     assert codes(["GD101", "GD102", "GD103", "GD201", "GD202", "GD404"]) == "GD101–GD103 GD201 GD202 GD404"
     assert codes([]) == ""
+
+
+def test_what_was_measured_is_said_where_neither_title_nor_cause_says_it() -> None:
+    measured = replace(
+        SPIKE.findings[0],
+        message="5 steps take 1.6 times as long",
+        evidence=(Measure("text", "the log's own \x1b words"),),
+    )
+    slow = replace(SPIKE.incidents[0], title="Slow steps from step 900")
+    text = render(replace(SPIKE, findings=(measured,), incidents=(slow,)), Screen(width=200))
+    assert "what  5 steps take 1.6 times as long: “the log's own \\x1b words”" in text
+    known = replace(slow, causes=(Cause("unknown", 0.5, "low", ("5 steps take longer",)),))
+    quiet = replace(measured, evidence=())
+    assert " what " not in render(replace(SPIKE, findings=(quiet,), incidents=(known,)))
+    assert " what " not in render(SPIKE)

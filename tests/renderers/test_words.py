@@ -66,6 +66,11 @@ def test_durations_are_in_the_units_people_use(seconds: float, text: str) -> Non
     assert words.duration(seconds) == text
 
 
+@pytest.mark.parametrize(("seconds", "text"), [(0.001845, "1.8 ms"), (0.05, "50 ms"), (0.2, "0.2 s"), (0.0, "0 s")])
+def test_durations_below_a_tenth_of_a_second_are_in_milliseconds(seconds: float, text: str) -> None:
+    assert words.duration(seconds) == text
+
+
 def test_a_measure_says_what_it_was_held_against() -> None:
     assert words.quantity(Measure("peak_excess", 3.1, "nat", 0.2)) == "peak excess 3.1 nat (limit 0.2)"
 
