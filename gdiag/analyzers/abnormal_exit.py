@@ -1,7 +1,7 @@
 """The run ended abnormally.
 
 What it checks: what the log says about the end: an exit with an error, out of memory, a lost GPU, a timeout of a
-collective. A tracker's file without its exit record is context only: the run was killed, or is still going.
+collective, a connection that NCCL lost. A tracker's file without its exit record is context only: the run was killed, or is still going.
 
 Why it matters: steps since the last checkpoint are lost, and the same cause ends the next attempt.
 
@@ -19,13 +19,20 @@ from gdiag.model import Finding, Measure, Severity
 CODE = "GD008"
 NAME = "abnormal-exit"
 NEEDS: tuple[str, ...] = ("events.kind",)
-FATAL = {"oom": "out of memory", "gpu_lost": "a lost GPU", "nccl_timeout": "a timeout of a collective"}
+FATAL = {
+    "oom": "out of memory", "gpu_lost": "a lost GPU", "nccl_timeout": "a timeout of a collective",
+    "nccl_warning": "a failed connection or transfer of NCCL",
+}  # fmt: skip
+BROKEN = r"with error|Connection refused|Connection closed|(?:recv|send) failed|unhandled|Cuda failure|segfault"
+"""NCCL's warnings after which the communicator is lost; the others are advice (wordings: NCCL src/misc and src/transport)."""
 
 
 def analyze(run: RunView, *, most_text: int = 200) -> list[Finding]:
     """At most one finding; `most_text` is how many characters of the log's own words are quoted."""
     ends = run.events.filter(pl.col("kind").is_in([*FATAL, "exit"]))
-    fatal = ends.filter(pl.col("kind").is_in(list(FATAL)))
+    lost = (pl.col("kind") != "nccl_warning") | pl.col("text").str.contains(BROKEN)
+    fatal = ends.filter(pl.col("kind").is_in(list(FATAL)) & lost)
+    ends = ends.filter(pl.col("kind") != "nccl_warning")
     if run.run.exit != "abnormal" and not (fatal.height and run.run.exit == "unknown" and _last(run, fatal)):
         return _open(run, ends) if run.run.exit == "unknown" and not fatal.height else []
     shown = fatal if fatal.height else ends

@@ -43,3 +43,12 @@ def test_a_missing_exit_record_is_context() -> None:
     assert finding.severity is Severity.INFO
     assert finding.message == "Log ends without an exit record after step 999: the run was killed or is still going"
     assert finding.measure("exit_recorded") is False
+
+
+def test_a_connection_that_nccl_lost_is_an_end_and_its_advice_is_not() -> None:
+    text = "NCCL WARN NET/IB : Got completion from peer 10.2.0.5<33092> with error 12, opcode 0"
+    (finding,) = analyze(ended("nccl_warning", "unknown", text=text))
+    assert "a failed connection or transfer of NCCL" in finding.message
+    assert finding.measure("text") == text
+    assert analyze(ended("nccl_warning", "unknown", step=500, text=text)) == []
+    assert analyze(ended("nccl_warning", "unknown", text="NCCL WARN Missing iommu=pt from kernel command line")) == []
