@@ -41,10 +41,16 @@ def analyze(run: RunView, *, ratio: float = 1.25, lost: float = 0.02, count: int
         spent = float(np.sum(view.times.seconds[rows[0] :]))
         share = slow.seconds_lost / spent if spent > 0 else 0.0
         heavy = len(rows) >= count and share >= lost and slow.bad_values < 0.5 and slow.ratio >= ratio
-        if not heavy and share < lost / 4 and slow.worst < 2 * slow.before:
+        # The share of a lone step is large where the log ends soon after it.
+        little = share < lost / 4 or len(rows) == 1
+        if not heavy and little and slow.worst < 2 * slow.before:
             continue
         found.append(_finding(run, view, slow, rows, share, heavy, lost))
     return found
+
+
+def _counted(rows: int, step: int) -> str:
+    return f"Step {step} takes" if rows == 1 else f"{rows} steps from step {step} on take"
 
 
 def _finding(
@@ -62,7 +68,7 @@ def _finding(
     )
     return Finding(
         CODE, NAME, Severity.WARNING if heavy else Severity.INFO,
-        f"{len(rows)} steps from step {times.step[rows[0]]} on take {slow.ratio:.2g} times as long as their neighbours, "
+        f"{_counted(len(rows), int(times.step[rows[0]]))} {slow.ratio:.2g} times as long as their neighbours, "
         f"the longest {slow.worst:.4g} s{cause}: {100 * share:.1f} % of the time since",
         where,
         (

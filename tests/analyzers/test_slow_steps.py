@@ -53,3 +53,12 @@ def test_two_parts_are_two_findings() -> None:
     columns["step_time"] = np.asarray(columns["step_time"]) + comm
     shares = {f.measure("share") for f in slow_steps.analyze(made_runs.view(columns))}
     assert shares == {"data", "communication"}
+
+
+def test_a_lone_step_near_the_end_is_worth_a_word_only_where_it_is_far_slower() -> None:
+    seconds = noisy()
+    seconds[1980] *= 1.5
+    assert slow_steps.analyze(made_runs.view(timed(seconds))) == []
+    seconds[1980] *= 4
+    (finding,) = slow_steps.analyze(made_runs.view(timed(seconds)))
+    assert finding.message.startswith("Step 1980 takes")
