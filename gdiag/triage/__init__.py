@@ -15,11 +15,17 @@ from gdiag.triage.titles import title
 
 
 def explain(findings: Sequence[Finding], facts: Mapping[str, RunFacts]) -> tuple[Incident, ...]:
-    """Incidents of all runs, by severity then onset; Incident.findings index into `findings` as given."""
+    """Incidents of all runs, by severity then onset, the log's own quality after what happened; Incident.findings index into `findings` as given."""
     index = {id(finding): number for number, finding in enumerate(findings)}
     incidents = [_incident(case, tuple(index[id(f)] for f in case.findings)) for case in cases(findings, facts)]
     incidents.sort(
-        key=lambda i: (-i.severity, i.run, i.onset_step if i.onset_step is not None else -1, i.onset_time or 0.0)
+        key=lambda i: (
+            -i.severity,
+            i.pattern == "log_quality",
+            i.run,
+            i.onset_step if i.onset_step is not None else -1,
+            i.onset_time or 0.0,
+        )
     )
     return tuple(
         replace(incident, related=_related(number, incidents, facts)) for number, incident in enumerate(incidents)
@@ -61,7 +67,7 @@ def _cost(case: Case) -> Cost:
         return Cost()
     end = case.number("recovery_step") or case.last
     steps = int(end - case.onset + 1) if end is not None else None
-    slow = case.lead.number("slow_steps")
+    slow = case.number("slow_steps", case.lead.code) or case.number("hits", "GD503")
     if slow is not None:
         steps = int(slow)  # The steps between them cost nothing.
     seconds = lost

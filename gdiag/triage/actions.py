@@ -21,6 +21,8 @@ def advise(case: Case, causes: tuple[str, ...]) -> tuple[str, ...]:
 
     What is only worth knowing costs no rollback.
     """
+    if case.severity is Severity.INFO and case.lead.code == "GD206":
+        return ("Nothing to change while the loss does not follow: go on, and look again if it returns",)
     chosen: list[str] = []
     for position, cause in enumerate(causes[:2]):
         for action in ACTIONS.get(cause, ())[: 4 if position == 0 else 1]:

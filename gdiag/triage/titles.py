@@ -28,7 +28,12 @@ NAMES: Final[dict[Pattern, str]] = {
 MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches"})
 """Patterns whose finding says more than their name; so do GD404 (which Xid on which GPU) and benchmarks."""
 
-BY_CODE: Final = {"GD111": "Validation loss is not finite", "GD605": "GPU runs hot", "GD606": "GPU lost"}
+BY_CODE: Final = {
+    "GD206": "Gradient norm jumps",
+    "GD111": "Validation loss is not finite",
+    "GD605": "GPU runs hot",
+    "GD606": "GPU lost",
+}
 """Findings that are another thing than the pattern they are filed under."""
 
 
@@ -54,7 +59,7 @@ def _when(case: Case) -> str:
     lead = case.lead.where.step
     if case.pattern == "nonfinite" and lead is not None and lead > case.onset:
         return f"at step {lead}, unstable from step {case.onset}"
-    if case.pattern in {
+    if case.lead.code == "GD206" or case.pattern in {
         "abnormal_exit",
         "single_spike",
         "nonfinite",

@@ -146,3 +146,21 @@ def test_slow_steps_cost_their_own_number_and_not_the_stretch() -> None:
     slow = (Measure("slow_steps", 5), Measure("seconds_lost", 32.0, "s"))
     (incident,) = incidents(finding("GD504", 100, 9000, INFO, evidence=slow))
     assert (incident.cost.steps, incident.cost.seconds) == (5, 32.0)
+
+
+def test_the_logs_own_quality_comes_after_what_happened() -> None:
+    found = incidents(finding("GD007", 0, 900, INFO), finding("GD504", 500, 600, INFO))
+    assert [i.pattern for i in found] == ["slow_steps", "log_quality"]
+
+
+def test_periodic_steps_cost_the_slow_ones() -> None:
+    evidence = (Measure("hits", 8), Measure("seconds_lost", 40.0, "s"))
+    assert incidents(finding("GD503", 100, 800, INFO, evidence=evidence))[0].cost.steps == 8
+
+
+def test_a_lone_gradient_spike_changes_nothing() -> None:
+    (incident,) = incidents(finding("GD206", 263, 264, INFO))
+    assert incident.title == "Gradient norm jumps at step 263"
+    assert incident.actions == (
+        "Nothing to change while the loss does not follow: go on, and look again if it returns",
+    )
