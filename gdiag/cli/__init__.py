@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+from typing import Final
 
 import typer
 
@@ -18,12 +21,15 @@ from gdiag.cli.thermal import thermal
 from gdiag.errors import GdiagError
 from gdiag.version import VERSION
 
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""What a place says that takes no more."""
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     # Rich help takes twice as long to start; a pipe would see none of it.
-    rich_markup_mode="rich" if sys.stdout.isatty() else None,
+    rich_markup_mode="rich" if sys.stdout is not None and sys.stdout.isatty() else None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -63,4 +69,10 @@ def main(arguments: list[str] | None = None) -> None:
         from gdiag.renderers.words import shown
 
         typer.echo(f"gdiag: {shown(' '.join(str(error).split()))}", err=True)
+        sys.exit(2)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        typer.echo(f"gdiag: the output cannot be written ({error.strerror})", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(2)

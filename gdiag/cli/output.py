@@ -23,7 +23,7 @@ def write(text: str, path: Path | None) -> None:
     """Write to `path`, or to standard output when None; what its encoding cannot hold is shown escaped.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: the file or standard output cannot be written.
     """
     if path is not None:
         try:
@@ -31,6 +31,8 @@ def write(text: str, path: Path | None) -> None:
         except OSError as error:
             raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
         return
+    if sys.stdout is None:
+        raise UsageError("there is no standard output to write to; name a file with -o")
     encoding = sys.stdout.encoding or "utf-8"
     if encoding.lower().replace("-", "") not in {"utf8", "utf16"}:
         text = text.translate(_PLAIN)
@@ -40,6 +42,9 @@ def write(text: str, path: Path | None) -> None:
     except BrokenPipeError:
         # The reader (head, less) has seen enough; without this, Python complains once more while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise UsageError(f"standard output cannot be written ({error.strerror})") from None
 
 
 def written(
@@ -73,6 +78,6 @@ def written(
 
 def _screen(*, to_file: bool) -> tuple[int, bool]:
     """Columns of the place that text goes to, and whether it shows colour: a terminal, unless NO_COLOR is set."""
-    terminal = sys.stdout.isatty() and not to_file
+    terminal = not to_file and sys.stdout is not None and sys.stdout.isatty()
     width = 80 if to_file else shutil.get_terminal_size((80, 24)).columns
     return max(40, min(width, 140)), terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -6,6 +6,8 @@ import bz2
 import glob
 import io
 import lzma
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -33,17 +35,23 @@ def gather(paths: Sequence[str | Path]) -> list[Input]:
         InputError: a path does not exist, a glob fits nothing, or an address cannot be reached.
     """
     found: list[Input] = []
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for given in paths:
         if str(given) == "-":
-            found.append(from_bytes("-", sys.stdin.buffer.read()))
+            found.append(from_bytes("-", _standard_input()))
             continue
         if remote.scheme(str(given)) is not None:
             found += _fetched(str(given), {known.path for known in found})
             continue
-        for path in _expand(str(given)):
-            if path.resolve() not in seen:
-                seen.add(path.resolve())
+        try:
+            paths_there = _expand(str(given))
+        except OSError as error:
+            raise InputError(f"{given} cannot be read: {error.strerror or error}") from error
+        for path in paths_there:
+            # realpath, for resolve() raises where links go round in a ring.
+            place = os.path.realpath(path)
+            if place not in seen:
+                seen.add(place)
                 found.append(_open(path))
     if not found:
         raise InputError(f"no files in {', '.join(map(str, paths))}")
@@ -65,6 +73,12 @@ def _fetched(address: str, known: set[str]) -> list[Input]:
     return inputs
 
 
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise InputError("there is no standard input to read")
+    return sys.stdin.buffer.read()
+
+
 def _open(path: Path) -> Input:
     """One file of several: what cannot be opened is an input that says why, so that the others are still read."""
     try:
@@ -76,7 +90,7 @@ def _open(path: Path) -> Input:
 def _expand(given: str) -> list[Path]:
     path = Path(given)
     if path.is_dir():
-        return sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p.relative_to(path)))
+        return sorted(p for p in path.rglob("*") if _is_file(p) and not _hidden(p.relative_to(path)))
     if path.exists():
         return [path]
     matches = sorted(Path(p) for p in glob.glob(given, recursive=True))  # noqa: PTH207 (Path.glob takes no absolute pattern)
@@ -84,6 +98,14 @@ def _expand(given: str) -> list[Path]:
     if not files:
         raise InputError(f"{given} does not exist" if not glob.has_magic(given) else f"no file fits {given}")
     return files
+
+
+def _is_file(path: Path) -> bool:
+    """Whether the path is a file, False where nobody may look."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _hidden(path: Path) -> bool:
@@ -97,6 +119,12 @@ def open_file(path: Path) -> Input:
         InputError: unreadable, or unpacking it passes the expansion limit.
     """
     try:
+        kind = path.stat().st_mode
+        if stat.S_ISFIFO(kind):
+            # What a pipe gave once it does not give again: `<(zcat log.gz)` is read whole, as standard input is.
+            return from_bytes(str(path), path.read_bytes())
+        if not stat.S_ISREG(kind):
+            raise InputError(f"{path} is neither a file nor a pipe")
         with path.open("rb") as file:
             head = file.read(HEAD)
             if (opener := _unpacker(head)) is not None:

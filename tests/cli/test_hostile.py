@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.running import gdiag
+from tests.cli.running import ROOT, gdiag, write_run
 
 GARBAGE: dict[str, bytes] = {
     "empty.jsonl": b"",
@@ -70,3 +74,15 @@ def test_a_folder_that_may_not_be_read_is_one_sentence(run: Run, tmp_path: Path)
     done = run("analyze", str(tmp_path / "a\x1b[31mb"))
     assert done.returncode == 2
     assert b"\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["analyze run.jsonl", "doctor run.jsonl", "list", "explain GD102"])
+@pytest.mark.parametrize("place", ["/dev/full", "&-"])
+def test_an_output_that_takes_nothing_is_one_sentence(tmp_path: Path, command: str, place: str) -> None:
+    write_run(tmp_path / "run.jsonl", 60)
+    line = f"{shlex.quote(sys.executable)} -m gdiag {command} >{place}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, check=False, env=environment)
+    assert b"Traceback" not in done.stderr
+    assert done.stderr.count(b"\n") <= 1
+    assert done.returncode in (0, 2)

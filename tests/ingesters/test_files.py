@@ -6,13 +6,16 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 from pathlib import Path
+from threading import Thread
 
 import pyarrow as pa
 import pytest
 
 from gdiag.errors import InputError
 from gdiag.ingesters import files, load
+from gdiag.ingesters.files import gather
 
 LOG = b"".join(b'{"step": %d, "loss": %d}\n' % (i, 100 - i) for i in range(100))
 
@@ -91,3 +94,29 @@ def test_what_cannot_be_used_is_said(tmp_path: Path, name: str, content: bytes |
         (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=said):
         load([tmp_path / name])
+
+
+def test_a_pipe_is_read_whole_and_a_device_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    content = b"step,loss\n" + b"".join(b"%d,2.0\n" % k for k in range(30_000))
+    writer = Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    given = gather([pipe])
+    writer.join()
+    assert given[0].data() == content
+    assert "neither a file nor a pipe" in gather(["/dev/zero"])[0].refusal
+
+
+def test_a_name_longer_than_a_file_system_takes_is_one_sentence() -> None:
+    with pytest.raises(InputError, match=r"cannot be read|does not exist"):
+        gather(["a" * 5000])
+
+
+def test_a_link_that_leads_to_itself_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "ring").symlink_to("ring")
+    with pytest.raises(InputError):
+        load([tmp_path / "ring"])
+    (tmp_path / "good.jsonl").write_bytes(LOG)
+    assert load([tmp_path]).steps.height == 100
+    assert load([str(tmp_path / "*")]).steps.height == 100
