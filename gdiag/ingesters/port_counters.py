@@ -1,4 +1,4 @@
-"""Counters and states of network ports: perfquery, ibqueryerrors, sysfs dumps, ibstat, iblinkinfo, ethtool, SONiC.
+"""Counters and states of network ports: perfquery, ibqueryerrors, ibdiagnet, sysfs dumps, ibstat, iblinkinfo, ethtool, SONiC.
 
 All forms end as rows of `ports`: one counter of one port in one reading. Names are those of sysfs in lower case
 (SymbolErrorCounter → symbol_error). States become the counters `active` (1 or 0), `link_up` and `rate` [Gb/s].
@@ -33,19 +33,23 @@ _CA: Final = re.compile(r"^CA '([\w.-]+)'")
 _PORT: Final = re.compile(r"^\s+Port (\d+):")
 _FIELD: Final = re.compile(r"^\s+(State|Physical state|Rate|Port GUID): (\S+)")
 _ETHTOOL: Final = re.compile(r"^\s*((?:rx|tx)_[\w.]+|[\w.]+_(?:phy|discard|errors?)): (\d+)\s*$")
+_INTERFACE: Final = re.compile(r"^\s*NIC statistics(?: for ([\w.@-]+))?:?\s*$")
+_NAMED: Final = re.compile(r"(?:ethtool\s+(?:-S|--statistics)\s+|^\W*)([A-Za-z][\w.@-]*)\W*$")
+_GROWN: Final = re.compile(r'(\S+)/P(\d+)\s+-\s+"(\w+)" increased during the run \(difference value=(\d+)')
 _LINK: Final = re.compile(r"^\s*(0x[0-9a-f]+)\s+\d+\s+(\d+)\[.*?\] ==\( *\d+X +(\d+(?:\.\d*)?) Gbps (\w+)/ *(\w+)\)")
 _SONIC: Final = re.compile(r"^\s*(Ethernet\d+)((?:\s+[\d,]+|\s+N/A){8})\s*$")
 _SONIC_HEAD: Final = re.compile(r"Port (Tx|Rx)\s+PFC0\s+PFC1")
 _RENAMED: Final = {
-    "symbol_error_counter": "symbol_error", "link_error_recovery_counter": "link_error_recovery",
+    "symbol_error_counter": "symbol_error",
     "link_downed_counter": "link_downed", "vl15dropped": "vl15_dropped", "v_l15_dropped": "vl15_dropped",
     "local_link_integrity_errors": "local_link_integrity_errors",
     "excess_buf_overrun_errors": "excessive_buffer_overrun_errors", "excessive_buf_overrun_errors": "excessive_buffer_overrun_errors",
     "exc_buf_overrun_errors": "excessive_buffer_overrun_errors",
-    "port_rcv_remote_phys_err": "port_rcv_remote_physical_errors", "port_rcv_switch_rel_errors": "port_rcv_switch_relay_errors",
+    "link_down": "link_downed", "link_down_counter": "link_downed", "link_error_recovery_counter": "link_error_recovery",
+    "port_xmit_discard": "port_xmit_discards", "port_rcv_remote_phys_err": "port_rcv_remote_physical_errors", "port_rcv_switch_rel_errors": "port_rcv_switch_relay_errors",
 }  # fmt: skip
 _STATES: Final = {"4: ACTIVE": 1.0, "5: LinkUp": 1.0}
-_CERTAIN: Final = (_PERFQUERY, _SYSFS, _ERRORS_FOR, _CA, _LINK, _SONIC_HEAD)
+_CERTAIN: Final = (_PERFQUERY, _SYSFS, _ERRORS_FOR, _CA, _LINK, _SONIC_HEAD, _GROWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,9 @@ def _moved(line: str, place: _Place) -> bool:
         place.device, place.port = found[1], None
     elif found := _PORT.match(line):
         place.port = whole(found[1], bits=32)
+    elif found := _INTERFACE.match(line):
+        named = _NAMED.search(place.above)
+        place.device, place.port, place.guid = found[1] or (named[1] if named else None), None, None
     elif found := _SONIC_HEAD.search(line):
         place.direction = found[1].lower()
     else:
@@ -119,6 +126,10 @@ def _moved(line: str, place: _Place) -> bool:
 
 
 def _infiniband(number: int, line: str, place: _Place) -> list[_Row]:
+    if found := _GROWN.search(line):
+        # ibdiagnet took both readings itself and prints their difference.
+        name = canonical(found[3])
+        return [_Row(number, name, value, found[1], int(found[2])) for value in (0.0, float(found[4]))]
     if found := _ERRORS.match(line):
         # The row of port ALL is the sum of the others.
         where = (place.device, whole(found[2], bits=32), found[1])

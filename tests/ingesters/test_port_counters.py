@@ -131,3 +131,23 @@ def _counts(text: str) -> bool:
     except InputError:
         return False
     return True
+
+
+def test_interfaces_of_ethtool_are_no_snapshots_of_each_other() -> None:
+    block = "NIC statistics:\n     rx_bytes: 100\n     rx_discards_phy: {}\n     tx_prio3_pause: 4\n"
+    for name in ("# ethtool -S {}\n", "$ ethtool --statistics {}\n", "{}:\n", "=== {} ===\n"):
+        text = "".join(name.format(device) + block.format(n) for device, n in (("eth0", 0), ("ens1f1", 5000)))
+        table = rows(text)
+        assert table["device"].unique().sort().to_list() == ["ens1f1", "eth0"]
+        assert table["snapshot"].unique().to_list() == [0]
+
+
+def test_ibdiagnet_prints_what_grew() -> None:
+    table = rows(
+        '-W- lid=0x0012 dev=54000 node-7/U1/P1 - "link_down_counter" increased during the run (difference value=2,difference allowed threshold=1)\n'
+        '-W- S0002c90200404618/P12 - "symbol_error_counter" increased during the run (difference value=512,difference allowed threshold=10)\n'
+    )
+    last = table.filter(table["snapshot"] == 1)
+    assert last.select("device", "port", "counter", "value").rows() == [
+        ("node-7/U1", 1, "link_downed", 2.0), ("S0002c90200404618", 12, "symbol_error", 512.0),
+    ]  # fmt: skip
