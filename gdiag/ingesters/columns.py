@@ -156,8 +156,7 @@ def refuse_other(path: str, frame: pl.DataFrame, options: Options) -> None:
     Raises:
         InputError: no column is a loss, gradient norm, learning rate, step time or layer metric, nor a step with numbers.
     """
-    found = claims.known([name for name in frame.columns if name != LINE], options)
-    if found & _TRAINING:
+    if any(claims.known([name], options) & _TRAINING for name in frame.columns if name != LINE):
         return
     raise InputError(
         f"{path} holds no loss, gradient norm, learning rate, step time or step count in its columns: no training log"

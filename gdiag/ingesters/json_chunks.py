@@ -1,8 +1,8 @@
 """JSON objects, one a line, at the speed of a columnar reader and with the patience of a line-wise one.
 
-A chunk is parsed by polars with the schema learned so far; a count of the quotation marks proves that no key was left out. A
-chunk that does not fit goes to pyarrow, which infers its own types; one that fails there is cut into pieces, and only a
-failing piece is read line by line.
+A chunk is parsed by polars with the schema learned so far and the keys of its own last rows; a count of the quotation
+marks proves that no key was left out. A chunk that does not fit goes to pyarrow, which infers its own types; one that fails
+there is cut into pieces, and only a failing piece is read line by line.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ PIECES: Final = (2 << 20, 256 << 10)
 LEARN: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """A longer line is no log row, B."""
+_TAIL: Final = 32 << 10
+"""End of a chunk that is looked at for new keys before it is parsed, B."""
 _STAND_INS: Final = {b"NaN": b"1.2345678901234567e307", b"Infinity": b"2.3456789012345678e307"}
 """Numbers that no log holds: polars reads them in place of the words that it refuses."""
 _QUOTE: Final = 34
@@ -61,10 +63,21 @@ def read(content: memoryview | bytes, chunk: int = CHUNK, pieces: tuple[int, ...
         data = bytes(content[start:end])
         if not state.schema and len(data) > pieces[-1]:
             state.schema = json_rows.learn(data[:LEARN])
+        elif state.schema:
+            state.schema = _with_late_keys(state.schema, data)
         newlines = _count(data, _NEWLINE)
         _read_part(state, data, line, newlines, pieces)
         line += newlines
     return state
+
+
+def _with_late_keys(schema: dict[str, pl.DataType], data: bytes) -> dict[str, pl.DataType]:
+    """The schema and the keys that only the chunk's last rows hold: a key that comes late mostly stays.
+
+    Types that are known already are left alone: what does not fit them is found by the parser.
+    """
+    start = data.rfind(b"\n", 0, max(len(data) - _TAIL, 0)) + 1
+    return {**json_rows.learn(data[start:]), **schema}
 
 
 def _cuts(content: memoryview | bytes, size: int) -> Iterator[tuple[int, int]]:

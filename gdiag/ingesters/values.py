@@ -125,8 +125,8 @@ def _flags(series: pl.Series) -> pl.Series:
 
 def open_infinities(frame: pl.DataFrame) -> pl.DataFrame:
     """The largest double read as the infinity that SQL stores and jq wrote in its place."""
-    bounds = frame.select(cs.float().abs().max())
-    full = [name for name in bounds.columns if (top := bounds[name][0]) is not None and _OVERFLOW <= top < float("inf")]
+    bounds = frame.select(cs.float().abs().max()).rows(named=True)
+    full = [name for row in bounds for name, top in row.items() if top is not None and _OVERFLOW <= top < float("inf")]
     return frame.with_columns(
         pl.when(pl.col(name).abs() >= _OVERFLOW)
         .then(pl.col(name).sign() * float("inf"))

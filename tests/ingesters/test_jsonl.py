@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -86,6 +87,14 @@ def test_late_keys_and_mixed_numbers_survive_the_fast_path() -> None:
     assert got["extra"].drop_nulls().to_list() == [5.0]
     assert got["nested/a/b"].drop_nulls().to_list() == [2.0]
     assert got["line"].to_list() == list(range(1, 602))
+
+
+def test_keys_that_come_late_and_stay_need_no_second_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    rows = [json.dumps({"step": i, "loss": 1.5, **({"late": i} if i >= 150 else {})}) + "\n" for i in range(300)]
+    got = json_chunks.read("".join(rows).encode(), 3000, (400,))
+    assert len(got.frames) <= 5, "a chunk was cut into pieces"
+    assert frame(got)["late"].to_list() == [None] * 150 + [float(i) for i in range(150, 300)]
 
 
 def test_not_a_number_stays_on_the_fast_path() -> None:
