@@ -16,7 +16,9 @@ from gdiag.triage.case import Case
 from gdiag.triage.evidence import RULES, WANTED
 from gdiag.triage.priors import PRIORS, UNKNOWN, UNKNOWN_SHARE
 
-TEMPERATURE: Final = 1.0
+TEMPERATURE: Final = 0.7
+"""Fitted on simulated runs by benchmarks/calibrate.py, whose best is lower still: see docs/calibration.md for why it is
+not used."""
 LOW_BELOW: Final = 0.4
 MEDIUM_BELOW: Final = 0.7
 SHOWN: Final = 0.02
