@@ -63,15 +63,12 @@ def roll_back(case: Case) -> str:
 
 
 def skip_samples(case: Case) -> str:
-    """Skip the onset's data, by sample ids where logged, and what follows it where the event lasts."""
-    lasts = case.onset is not None and case.last is not None and case.last > case.onset
+    """Skip the onset's data, by sample ids where logged."""
     if case.data is not None:
-        ids = f"samples {case.data.first_sample}–{case.data.last_sample - 1}"
-        if lasts and (case.last or 0) - (case.onset or 0) > 20 * case.facts.interval:
-            return f"Skip {ids} and those up to step {case.last} (PaLM skipped 200–500 batches) and go on"
-        return f"Skip {ids} (or 200–500 batches around them) and go on"
+        return f"Skip samples {case.data.first_sample}–{case.data.last_sample - 1} (or 200–500 batches around them) and go on"
     if case.onset is None:
         return "Skip the batches around the onset and go on"
+    lasts = case.last is not None and case.last > case.onset
     span = f"batches of steps {case.onset}–{case.last}" if lasts else f"batch of step {case.onset}"
     return f"Skip the {span} (PaLM skipped 200–500) and go on"
 
@@ -138,6 +135,8 @@ def check_lr(case: Case) -> str:
     ratio = case.number("lr_ratio")
     by = f" (×{ratio:.3g})" if ratio is not None else ""
     at = f" at step {case.onset}" if case.onset is not None else ""
+    if case.value("at_restart", "GD302", "GD306") is True:
+        return f"Save and load the scheduler's state with the checkpoint and resume again: the learning rate jumps at the restart{at}{by}"
     return (
         f"Remove the jump of the learning rate{at}{by}: check scheduler state, units of its steps and the resume code"
     )
@@ -191,7 +190,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "bad_batch": (keep_going, inspect_batch, skip_samples, replay_batch),
     "lr_too_high": (lower_lr, roll_back, warm_up, own.clip, own.second_moment),
     "missing_warmup": (warm_up, roll_back, lower_lr),
-    "lr_jump": (check_lr, roll_back, lower_lr),
+    "lr_jump": (check_lr, roll_back, own.rate_before),
     "lr_decayed_early": (keep_lr, roll_back),
     "lr_too_low": (raise_lr, plain("Check that every parameter is in the optimizer and that weight updates are about 1e-3 of the weights")),
     "gradient_explosion": (own.clip, roll_back, lower_lr, plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck")),

@@ -40,6 +40,13 @@ def clip(case: Case) -> str:
     return f"Lower the gradient clip from {now:g} to {now * 0.3:.2g} (OPT-175B went from 1.0 to 0.3) and log the norm before clipping"
 
 
+def rate_before(case: Case) -> str:
+    """The rate that was due where it jumped."""
+    before = case.number("lr_before", "GD302", "GD306")
+    rate = f" of {before:.3g} that was due there" if before is not None and before > 0 else " of before the jump"
+    return f"Resume with the learning rate{rate}"
+
+
 def second_moment(case: Case) -> str:
     """A second moment that forgets faster."""
     now = setting(case, "beta2")

@@ -8,7 +8,7 @@ import pytest
 
 from gdiag.model import Finding, Location, Measure, Severity, Value
 from gdiag.triage import own_figures as own
-from gdiag.triage.actions import replay_batch, roll_back
+from gdiag.triage.actions import check_lr, replay_batch, roll_back
 from gdiag.triage.case import Case
 from gdiag.triage.facts import RunFacts
 
@@ -26,6 +26,8 @@ def case(config: dict[str, Value] | None = None, code: str = "GD102", **evidence
     ("action", "given", "said"),
     [
         (own.clip, case({"clip": 1.0}), "from 1 to 0.3"),
+        (own.rate_before, case(code="GD302", lr_before=2.09e-4), "of 0.000209 that was due"),
+        (check_lr, case(code="GD306", at_restart=True, lr_ratio=0.01), "scheduler's state with the checkpoint"),
         (own.second_moment, case({"beta2": 0.999}), "from 0.999 to 0.95"),
         (own.loss_scale, case(scale_before=65536.0), "32768"),
         (own.decay, case({"weight_decay": 0.01}), "from 0.01 to 0.02"),
