@@ -218,6 +218,14 @@ def _no_run_up(case: Case) -> str | None:
     return "nothing rises in the rows before it"
 
 
+def _failed_transfer(case: Case) -> str | None:
+    """A completion error of the verbs layer, status 12: the peer did not acknowledge after all retries."""
+    text = case.value("text", "GD008")
+    if isinstance(text, str) and "Got completion" in text and "with error" in text:
+        return "a transfer over InfiniBand or RoCE completed with an error"
+    return None
+
+
 def _only_hot(case: Case) -> str | None:
     return "the GPU is hot, but no throttling was seen" if case.lead.code == "GD605" else None
 
@@ -306,6 +314,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("hardware_fault", "telemetry", 5.5, found("GD403", "GD606", least=Severity.WARNING)),
     Rule("hardware_fault", "telemetry", 5.5, _machines_own),
     Rule("memory_pressure", "telemetry", 3.5, said("kind", "oom", "the log says that memory ran out", "GD008")),
+    Rule("link_fault", "telemetry", 4.0, _failed_transfer),
     Rule("hardware_fault", "telemetry", 3.5, said("kind", "gpu_lost", "the log says that a GPU was lost", "GD008")),
     Rule("hardware_fault", "telemetry", -2.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),
     Rule("software_fault", "telemetry", 3.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),

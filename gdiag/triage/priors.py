@@ -80,7 +80,7 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
                         "software_fault": 0.08},
     "scale_mismatch": {"config_change": 0.4, "software_fault": 0.25, "lr_batch_mismatch": 0.05},
     "hang": _HANG,
-    "abnormal_exit": {"software_fault": 0.4, "hardware_fault": 0.1, "memory_pressure": 0.12, "time_limit": 0.05},
+    "abnormal_exit": {"link_fault": 0.04, "software_fault": 0.4, "hardware_fault": 0.1, "memory_pressure": 0.12, "time_limit": 0.05},
     "memory_growth": {"memory_pressure": 0.75, "software_fault": 0.1},
     "slow_steps": _SLOW, "step_time_drift": _SLOW, "step_time_shift": _SLOW,
     "periodic_slow_steps": {"periodic_pause": 0.7, "dataloader_stall": 0.12, "memory_pressure": 0.04},
