@@ -17,11 +17,13 @@ def choose(analyzers: Sequence[Analyzer], select: Iterable[str] = (), ignore: It
     A name is a code (GD102), the beginning of codes (GD1) or an analyzer's name (loss-spike).
 
     Raises:
-        UsageError: a name fits no analyzer.
+        UsageError: a name fits no analyzer, or none is left.
     """
     wanted, unwanted = [_named(analyzers, name) for name in select], [_named(analyzers, name) for name in ignore]
     kept = set().union(*wanted) if wanted else {analyzer.CODE for analyzer in analyzers}
     kept = kept.difference(*unwanted)
+    if not kept:
+        raise UsageError("what is selected and what is ignored leave no check")
     return [analyzer for analyzer in analyzers if analyzer.CODE in kept]
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from gdiag.model import Cause, Finding, Incident, Location, Report, Run, Series, Source, Table, Value
+from gdiag.renderers.words import quiet_json
 from gdiag.version import VERSION
 
 SCHEMA_VERSION: Final = 1
@@ -20,8 +21,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def render(report: Report, *, with_series: bool = False) -> str:
     """The report as JSON text with a final newline; what is not known is null, what is not finite is a string."""
     text = json.dumps(document(report, with_series=with_series), indent=2, ensure_ascii=False, allow_nan=False)
-    # A file name that is no UTF-8 holds lone surrogates; as \udcXX they are valid JSON and lose nothing.
-    return text.encode("utf-8", "backslashreplace").decode() + "\n"
+    return quiet_json(text) + "\n"
 
 
 def document(report: Report, *, with_series: bool = False) -> dict[str, object]:

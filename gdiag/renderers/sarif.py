@@ -36,7 +36,7 @@ def render(report: Report) -> str:
         ],
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "backslashreplace").decode() + "\n"
+    return words.quiet_json(text) + "\n"
 
 
 def _rule(code: str, names: dict[str, str]) -> dict[str, object]:

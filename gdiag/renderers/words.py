@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -12,6 +13,15 @@ from gdiag.model import Cost, DataWindow, Incident, Location, Measure, Value
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _LONGEST: Final = 2000
+
+
+def quiet_json(text: str) -> str:
+    """JSON text without a character that acts on a terminal or turns the writing round: all become \\uXXXX.
+
+    A file name that is no UTF-8 holds lone surrogates; as \\udcXX they are valid JSON and lose nothing.
+    """
+    text = re.sub(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]", lambda m: f"\\u{ord(m[0]):04x}", text)
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def shown(text: str) -> str:

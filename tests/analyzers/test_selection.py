@@ -65,3 +65,8 @@ def test_a_value_takes_the_type_of_its_parameter(name: str, given: Value, value:
 def test_a_value_of_another_type_and_an_unknown_threshold_are_refused(name: str, given: Value) -> None:
     with pytest.raises(UsageError, match="GD102"):
         checked(HOUSE, {"GD102": {name: given}})
+
+
+def test_a_choice_that_leaves_no_check_is_refused() -> None:
+    with pytest.raises(UsageError, match="leave no check"):
+        choose(HOUSE, ["GD1"], ["GD"])

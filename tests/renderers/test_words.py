@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -98,3 +99,10 @@ def test_place_time_and_cost_leave_out_what_is_not_known() -> None:
     assert words.when(full) == "step 5 · 2023-11-14 22:13:20"
     assert words.where(full) == "layer fc · rank 3 · n1 GPU 2 · samples 8"
     assert words.cost(full.cost) == "1 step"
+
+
+def test_json_keeps_its_meaning_and_loses_what_acts_on_a_terminal() -> None:
+    name = "a\x9b31m\u202eb\u2066c\x7f\udcff é"
+    text = words.quiet_json(json.dumps(name, ensure_ascii=False))
+    assert json.loads(text) == name
+    assert all(character.isprintable() for character in text)
