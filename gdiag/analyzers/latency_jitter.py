@@ -77,7 +77,7 @@ def _spread(run: RunView, spread: float) -> Iterator[Finding]:
     alike: dict[tuple[object, ...], list[Sweep]] = {}
     for sweep in run.sweeps:
         if sweep.n != 1:
-            alike.setdefault((sweep.collective, sweep.n, sweep.hosts, sweep.largest), []).append(sweep)
+            alike.setdefault((sweep.collective, sweep.n, sweep.host_names, sweep.largest), []).append(sweep)
     for same in alike.values():
         plateaus = np.array([s.plateau for s in same])
         middle = float(np.median(plateaus))

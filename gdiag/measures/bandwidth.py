@@ -143,7 +143,7 @@ def _collective(rows: pl.DataFrame, ratio: float | None) -> str | None:
     if redop != "none":
         if rooted:
             return "reduce"
-        return None if ratio is None else "all_reduce" if ratio >= 0.995 else "reduce_scatter"
+        return None if not ratio else "all_reduce" if ratio >= 0.995 else "reduce_scatter"
     if rooted:
         return "broadcast"
     return "all_gather" if ratio is not None and 0.3 < ratio < 0.9995 else None

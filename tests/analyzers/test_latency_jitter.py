@@ -72,3 +72,13 @@ def test_one_slow_process_is_a_straggler_and_all_slow_are_not() -> None:
     assert per_process({}) == []
     assert per_process(dict.fromkeys(range(8), 3.0)) == []
     assert per_process({3: 1.1}) == []
+
+
+def test_pairs_of_other_hosts_are_no_equal_runs() -> None:
+    outputs = []
+    for number, peak in enumerate((190.0, 95.0, 190.0)):
+        bench = Bench(ranks=16, hosts=2, peak=peak, sizes=(1 << 28, 1 << 30))
+        outputs.append(text(bench).replace("node-1", f"other-{number}"))
+    assert latency_jitter.analyze(view(*outputs)) == []
+    same = [output.replace(f"other-{number}", "other") for number, output in enumerate(outputs)]
+    assert len(latency_jitter.analyze(view(*same))) == 1

@@ -77,3 +77,10 @@ def test_gpus_that_the_output_does_not_name_are_matched_by_their_plateau() -> No
 def test_a_curve_that_rises_beyond_one_gibibyte_is_judged_by_its_end() -> None:
     seen = sweep(Bench(peak=840.0, latency=900.0, sizes=SIZES[-5:]))
     assert seen.plateau > 700
+
+
+def test_one_rank_names_no_collective() -> None:
+    row = "  1073741824     268435456     float     sum      -1   900.12  1192.89    0.00      0     0.35  3067833.8    0.00      0\n"
+    header = "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+    (seen,) = view(header + row).sweeps
+    assert seen.collective is None
