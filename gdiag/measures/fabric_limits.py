@@ -125,7 +125,10 @@ def matches(sweep: Sweep) -> str | None:
     if not ranks or sweep.plateau <= 0:
         return None
     if not hosts and sweep.model is None:
-        return alike(ranks, sweep.collective or "", sweep.plateau)
+        several = ranks >= 16 and sweep.collective not in {"alltoall", "sendrecv"}
+        return alike(ranks, sweep.collective or "", sweep.plateau) or (
+            matching_nics(sweep.plateau) if several else None
+        )
     if hosts < 2:
         return None
     ring = matching_nics(sweep.plateau)

@@ -84,3 +84,9 @@ def test_one_rank_names_no_collective() -> None:
     header = "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
     (seen,) = view(header + row).sweeps
     assert seen.collective is None
+
+
+def test_many_ranks_without_a_list_are_matched_with_cards() -> None:
+    lines = text(Bench(ranks=16, hosts=2, peak=190.0, sizes=SIZES)).splitlines(keepends=True)
+    (seen,) = view("".join(line for line in lines if " Rank " not in line)).sweeps
+    assert matches(seen) == "8×200 Gb/s per host"
