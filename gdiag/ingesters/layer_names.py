@@ -123,6 +123,11 @@ _MLP = re.compile(r"(?:^|[./])(?:mlp|ffn|feed_forward|feedforward|experts?|block
 _ATTENTION = re.compile(r"(?:^|[._/])(?:attn|attention|self_attn|self_attention|att|mha|mixer)(?=$|[._/])")
 
 
+@cache
+def _kinds() -> tuple[tuple[LayerKind, re.Pattern[str]], ...]:
+    return tuple((kind, re.compile(rf"(?:^|[./])(?:{words})(?=$|[./])")) for kind, words in _KIND_WORDS)
+
+
 @lru_cache(maxsize=65536)
 def parse(name: str) -> tuple[Quantity, str] | None:
     """Quantity and clean layer path of a per-layer column, None when it is none."""
@@ -170,8 +175,8 @@ def kind(layer: str) -> LayerKind:
         return "attention_output"
     if _MLP.search(path) and not re.search(r"norm|(?:^|[./])ln", path):
         return "mlp"
-    for found, words in _KIND_WORDS:
-        if re.search(rf"(?:^|[./])(?:{words})(?=$|[./])", path):
+    for found, pattern in _kinds():
+        if pattern.search(path):
             if numbered and found == "lm_head":
                 continue
             return found
