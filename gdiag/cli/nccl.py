@@ -9,7 +9,7 @@ import typer
 
 from gdiag.cli import options
 from gdiag.cli.output import write, written
-from gdiag.errors import InputError
+from gdiag.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from gdiag.schema import Records
@@ -40,6 +40,9 @@ def nccl(
     Exit code 0: nothing at or above --fail-on; 1: something is; 2: the input or the call cannot be used.
     """
     options.check_form(form)
+    for name, figure in (("--expect", expect), ("--nic-gbps", nic_gbps), ("--hosts", hosts)):
+        if not 0 <= figure < float("inf"):
+            raise UsageError(f"{name} {figure}: it must be a number of at least 0")
     from gdiag.analyzers import ANALYZERS
     from gdiag.pipeline import diagnose, held_against
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gdiag.cli import main
+from gdiag.cli import app, main
+from gdiag.errors import UsageError
 from tests.ingesters.nccl_formats import Bench, text
 
 SIZES = tuple(1 << k for k in range(16, 33))
@@ -62,3 +63,9 @@ def test_a_step_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str
     code, _, err = run(capsys, str(tmp_path / "run.jsonl"))
     assert code == 2
     assert "no benchmark output" in err
+
+
+@pytest.mark.parametrize("said", ["--expect=nan", "--expect=-5", "--nic-gbps=inf", "--hosts=-3"])
+def test_a_limit_that_is_none_is_refused(said: str) -> None:
+    with pytest.raises(UsageError, match="at least 0"):
+        app(["nccl", "absent.txt", said])
