@@ -145,6 +145,9 @@ def _path(*words: str) -> Sentence:
 
 
 def _steady_lr(case: Case) -> str | None:
+    jump = case.beside("GD302", 12)
+    if jump is not None and jump.severity >= Severity.WARNING:
+        return None  # a later finding of the same incident sees the rate steady after the jump
     ratio = case.number("lr_ratio")
     return (
         "the learning rate is the same before and at the onset" if ratio is not None and abs(ratio - 1) < 0.05 else None
@@ -200,6 +203,17 @@ def _at_restart(case: Case) -> str | None:
         if finding.code in {"GD302", "GD306"} and finding.measure("at_restart") is True:
             return "the learning rate jumps at a restart of the run: the scheduler was not restored with it"
     return None
+
+
+def _quiet_gradient(case: Case) -> str | None:
+    """A loss that moves up at once while the gradient norm does not: a rate that is too high moves both."""
+    finding = case.find("GD104", "GD105")
+    if finding is None or finding.measure("slow") is True or case.find("GD201", "GD307") is not None:
+        return None
+    ratio, z = finding.number("grad_ratio"), finding.number("z")
+    if ratio is None or z is None or ratio > 1.5 or z < 20:
+        return None
+    return f"the gradient norm stays at {ratio:.1f} times its level while the loss moves by {z:.0f} times its noise"
 
 
 def _in_a_layer(case: Case) -> str | None:
@@ -270,6 +284,8 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("lr_too_high", "schedule", -1.2, at_most("lr_share_of_peak", 0.2, "the learning rate is down to {:.0%} of its peak")),
     Rule("lr_too_high", "schedule", 0.4, at_least("lr_share_of_peak", 0.8, "the learning rate is at {:.0%} of its peak")),
     Rule("lr_too_high", "gradient", 1.0, found("GD213", least=Severity.WARNING)),
+    Rule("lr_too_high", "gradient", -1.5, _quiet_gradient),
+    Rule("gradient_explosion", "gradient", -1.5, _quiet_gradient),
     Rule("lr_too_high", "loss", 0.6, found("GD103", least=Severity.WARNING)),
     Rule("missing_warmup", "schedule", 3.6, lambda c: f.message if (f := c.context("GD305")) is not None and f.severity >= Severity.WARNING else None),
     Rule("lr_decayed_early", "schedule", 4.0, found("GD303")),

@@ -139,3 +139,27 @@ def test_a_gpu_that_is_only_hot_is_not_throttled() -> None:
     hot = Finding("GD605", "hot-gpu", Severity.INFO, "m", Location(run="run"), ())
     (first, *_) = rank(Case(pattern="thermal_slowdown", lead=hot, findings=(hot,)))
     assert first.cause == "unknown"
+
+    assert first.score < 0.5
+
+
+def _rising(grad_ratio: float, slow: bool) -> Finding:
+    evidence = (Measure("grad_ratio", grad_ratio), Measure("z", 80.0), Measure("slow", slow), Measure("lr_ratio", 1.0))
+    return Finding("GD104", "loss-divergence", Severity.CRITICAL, "a rise", Location(run="run", step=100), evidence)
+
+
+def test_a_gradient_that_stays_speaks_against_a_rate_that_is_too_high() -> None:
+    def share(grad_ratio: float, slow: bool) -> float:
+        lead = _rising(grad_ratio, slow)
+        causes = rank(Case("divergence", lead, (lead,), onset=100, last=900))
+        return next(c.score for c in causes if c.cause == "lr_too_high")
+
+    assert share(1.2, slow=False) < 0.5 * share(5.0, slow=False)
+    assert share(1.2, slow=True) == share(5.0, slow=True)
+
+
+def test_a_rate_that_is_steady_after_its_jump_is_no_excuse() -> None:
+    lead = _rising(5.0, slow=True)
+    jump = Finding("GD302", "lr-discontinuity", Severity.WARNING, "a jump", Location(run="run", step=98))
+    (first, *_) = rank(Case("divergence", lead, (lead, jump), onset=98, last=900))
+    assert (first.cause, first.contradicts) == ("lr_jump", ())
