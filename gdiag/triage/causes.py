@@ -23,6 +23,8 @@ LOW_BELOW: Final = 0.4
 MEDIUM_BELOW: Final = 0.7
 SHOWN: Final = 0.02
 """Causes below this score are not listed, unless evidence speaks for them."""
+LEAST: Final = 0.005
+"""Causes that would be shown as 0.00 are not listed at all."""
 FEW: Final = 5
 """At most this many causes are listed."""
 DECIDING: Final = frozenset({"data", "rank", "layer", "telemetry", "schedule", "resume", "config"})
@@ -47,7 +49,7 @@ def rank(case: Case, temperature: float = TEMPERATURE) -> tuple[Cause, ...]:
         mine = [(family, weight, text) for (name, family, _), (weight, text) in evidence.items() if name == cause]
         supports = tuple(text for _, weight, text in sorted(mine, key=lambda m: -m[1]) if weight > 0)
         contradicts = tuple(text for _, weight, text in sorted(mine, key=lambda m: m[1]) if weight < 0)
-        if score < SHOWN and not supports:
+        if score < (LEAST if supports else SHOWN):
             continue
         decided = any(weight > 0 and family in DECIDING for family, weight, _ in mine)
         sure = bool(supports) and (decided or case.pattern not in SHAPE_ONLY)
