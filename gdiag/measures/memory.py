@@ -45,7 +45,9 @@ def growth(values: Floats, blocks: int = 60) -> Growth | None:
     z = mann_kendall(half)
     gain = np.diff(half)
     rises = int((gain > 0.001 * half[:-1]).sum())
-    if z <= 4 or rises < 5 or half[-1] < 1.01 * half[0]:
+    # A climb without a pause is correlated throughout, for which the score is cut: its steps speak for themselves.
+    steady = int((gain > 0).sum()) >= 0.95 * len(gain)
+    if (z <= 4 and not steady) or rises < 5 or half[-1] < 1.01 * half[0]:
         return None
     settled = np.flatnonzero(level > level[0] + 0.1 * (level[-1] - level[0]))
     first = int(settled[0]) if len(settled) else 0

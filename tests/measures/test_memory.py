@@ -31,3 +31,9 @@ def test_noise_is_none() -> None:
     rng = np.random.default_rng(1)
     assert memory.growth(GIB * (40 + rng.standard_normal(2000))) is None
     assert memory.growth(np.full(30, GIB)) is None
+
+
+def test_a_climb_without_a_pause_is_one() -> None:
+    rng = np.random.default_rng(2)
+    use = GIB * (56 + 15 * np.linspace(0, 1, 2000) + 0.02 * rng.standard_normal(2000))
+    assert memory.growth(use) is not None

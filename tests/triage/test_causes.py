@@ -140,8 +140,6 @@ def test_a_gpu_that_is_only_hot_is_not_throttled() -> None:
     (first, *_) = rank(Case(pattern="thermal_slowdown", lead=hot, findings=(hot,)))
     assert first.cause == "unknown"
 
-    assert first.score < 0.5
-
 
 def _rising(grad_ratio: float, slow: bool) -> Finding:
     evidence = (Measure("grad_ratio", grad_ratio), Measure("z", 80.0), Measure("slow", slow), Measure("lr_ratio", 1.0))
