@@ -35,5 +35,6 @@ def test_noise_is_none() -> None:
 
 def test_a_climb_without_a_pause_is_one() -> None:
     rng = np.random.default_rng(2)
-    use = GIB * (56 + 15 * np.linspace(0, 1, 2000) + 0.02 * rng.standard_normal(2000))
+    t = np.linspace(0, 1, 2000)
+    use = GIB * (56 + 15 * t + 0.4 * np.sin(9 * t) + 0.02 * rng.standard_normal(2000))
     assert memory.growth(use) is not None
