@@ -20,6 +20,8 @@ from gdiag.model import Source
 from gdiag.reference.port_counters import thresholds
 
 FORMAT: Final = "port-counters"
+_LONGEST: Final = 1 << 10
+"""Characters of a line that are looked at: patterns with a name in front of a name would take for ever on more."""
 
 _SYSFS: Final = re.compile(r"/sys/class/infiniband/([\w.-]+)/ports/(\d+)/(?:(?:hw_)?counters/)?(\w+):\s*(.+)$")
 _PERFQUERY: Final = re.compile(
@@ -63,14 +65,14 @@ class _Row:
 
 
 def recognise(given: Input) -> float:
-    lines = given.head[:16384].decode("utf-8", "replace").splitlines()
+    lines = [line[:_LONGEST] for line in given.head[:16384].decode("utf-8", "replace").splitlines()]
     if any(pattern.search(line) for line in lines[:200] for pattern in _CERTAIN):
         return 0.96
     return 0.6 if sum(bool(_ETHTOOL.match(line)) for line in lines[:200]) >= 3 else 0.0
 
 
 def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 - counters have no columns to map
-    lines = given.data().decode("utf-8", "replace").splitlines()
+    lines = [line[:_LONGEST] for line in given.data().decode("utf-8", "replace").splitlines()]
     rows = list(_rows(lines))
     if not rows:
         raise InputError(f"{given.path} names network ports but holds no counter of one")
