@@ -9,6 +9,9 @@ import typer
 from gdiag.cli import options
 from gdiag.cli.output import write, written
 
+MOST_SAMPLES = 500_000
+"""GPU samples up to which the tables of `gdiag thermal` stand in the report; a fleet's day has a command of its own."""
+
 
 def analyze(
     paths: options.Paths,
@@ -43,6 +46,11 @@ def analyze(
     limit = options.fail_limit(fail_on, said)
     chosen = choose(ANALYZERS, select or said.select, ignore or said.ignore)
     limits = checked(ANALYZERS, options.thresholds(said, settings))
-    report = diagnose(options.records(paths, said, columns, tz, steps), limits, chosen)
+    records = options.records(paths, said, columns, tz, steps)
+    report = diagnose(records, limits, chosen)
+    if 0 < records.gpus.height <= MOST_SAMPLES:
+        from gdiag.tables.thermal import with_tables
+
+        report = with_tables(report, records)
     write(written(report, form, output, with_series=with_series, quiet=quiet, verbose=verbose), output)
     raise typer.Exit(options.exit_code(report, limit))

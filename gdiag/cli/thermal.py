@@ -8,7 +8,7 @@ import typer
 
 from gdiag.cli import options
 from gdiag.cli.output import write, written
-from gdiag.errors import InputError, UsageError
+from gdiag.errors import InputError
 
 CHECKS = ("GD403", "GD404", "GD5", "GD6")
 """What telemetry, kernel logs and step times can show."""
@@ -19,12 +19,12 @@ def thermal(
     run: Annotated[list[str] | None, typer.Option("--run", metavar="LOG", help="The run's step log, to tell the effect on step time.")] = None,
     form: options.Form = "text",
     output: options.Output = None,
-    fail_on: Annotated[str | None, typer.Option(metavar="info|warning|critical|never", help="Exit 1 from this severity on (default warning).")] = None,
+    fail_on: options.FailOn = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="CODE.NAME=VALUE", help="A threshold: GD601.share=0.05.")] = None,
     config: options.Settings = None,
     tz: options.Zone = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="One line per incident, nothing else.")] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Every finding with all its evidence.")] = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:  # fmt: skip
     """Say which GPUs throttled, since when, why, and what it cost: per GPU a line, its heat over time, the incidents.
 
@@ -33,16 +33,12 @@ def thermal(
     options.check_form(form)
     from gdiag.analyzers import ANALYZERS
     from gdiag.analyzers.selection import checked, choose
-    from gdiag.config import FAIL_ON
     from gdiag.fleet import survey
-    from gdiag.model import Severity
     from gdiag.pipeline import diagnose
     from gdiag.tables.thermal import with_tables
 
     said = options.configuration(config)
-    limit = fail_on or said.fail_on or "warning"
-    if limit not in FAIL_ON:
-        raise UsageError(f"--fail-on {limit}: allowed are {', '.join(FAIL_ON)}")
+    limit = options.fail_limit(fail_on, said)
     chosen = choose(ANALYZERS, CHECKS)
     paths = [*files, *(run or [])]
     if survey.is_large(files):
@@ -54,4 +50,4 @@ def thermal(
     limits = checked(chosen, options.thresholds(said, settings))
     report = with_tables(diagnose(records, limits, chosen, counted), records, counted)
     write(written(report, form, output, quiet=quiet, verbose=verbose), output)
-    raise typer.Exit(int(limit != "never" and report.worst is not None and report.worst >= Severity[limit.upper()]))
+    raise typer.Exit(options.exit_code(report, limit))

@@ -105,3 +105,11 @@ def test_a_column_may_be_named_and_only_one_that_is_there(run: Run, tmp_path: Pa
     (tmp_path / "run.csv").write_text("n,quality\n" + "".join(f"{k},{3 - k / 200}\n" for k in range(200)))
     done = run("analyze", "run.csv", "--map", "step=n", "--map", "loss=quality", "--format", "json")
     assert json.loads(done.stdout)["sources"][0]["columns"] == {"step": "n", "loss": "quality"}
+
+
+def test_telemetry_beside_a_step_log_brings_the_tables_of_thermal(run: Run) -> None:
+    sample = Path(__file__).parents[2] / "sample_logs" / "thermal-throttling"
+    done = run("analyze", str(sample), "--format", "json", "--fail-on", "never")
+    titles = [table["title"] for table in json.loads(done.stdout)["tables"]]
+    assert any(title.startswith("GPUs") for title in titles)
+    assert any(title.startswith("Temperature over time") for title in titles)
