@@ -28,6 +28,7 @@ _TAIL: Final = 32 << 10
 """End of a chunk that is looked at for new keys before it is parsed, B."""
 _STAND_INS: Final = {b"NaN": b"1.2345678901234567e307", b"Infinity": b"2.3456789012345678e307"}
 """Numbers that no log holds: polars reads them in place of the words that it refuses."""
+_BLOCK: Final = 256 << 10
 _QUOTE: Final = 34
 _NEWLINE: Final = 10
 _DEEP: Final = 64
@@ -97,8 +98,12 @@ def _cuts(content: memoryview | bytes, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _count(data: bytes, byte: int) -> int:
-    """Occurrences of a byte, several times faster than bytes.count where they are frequent."""
-    return int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == byte))
+    """Occurrences of a byte, several times faster than bytes.count where they are frequent.
+
+    Block by block: the comparison's result then stays in the processor's cache.
+    """
+    marks = np.frombuffer(data, dtype=np.uint8)
+    return sum(int(np.count_nonzero(marks[i : i + _BLOCK] == byte)) for i in range(0, len(marks), _BLOCK))
 
 
 def _read_part(state: Chunks, data: bytes, line: int, newlines: int, pieces: tuple[int, ...]) -> None:
