@@ -1,6 +1,6 @@
 """Fits the temperature of the causes' scores on simulated runs and writes the reliability table.
 
-python benchmarks/calibrate.py            fit on the tuning range, report on the other, write docs/calibration.md
+python benchmarks/calibrate.py [SCALE]    fit on the tuning range, report on the other, write docs/calibration.md
 
 One temperature divides all log-odds (Guo et al. 2017, temperature scaling). It is fitted by the smallest logarithmic loss
 of "the first cause is right" over the events that the tuning range makes visible, and reported on seeds never used for it.
@@ -93,7 +93,7 @@ def main() -> None:
         "A score is meant to be the share of incidents with that score whose first cause is right. It is fitted and checked on",
         "runs that `gdiag simulate` writes: mechanisms carry over to real runs, shares of causes may not, so on real runs a",
         "score orders causes and its band says how much evidence stands behind it.", "",
-        f"`python benchmarks/calibrate.py` fits one temperature on {len(tune)} events of one range of seeds (best {best:g},",
+        f"`python benchmarks/calibrate.py {scale:g}` fits one temperature on {len(tune)} events of one range of seeds (best {best:g},",
         f"in use {TEMPERATURE:g}) and reports on {len(report)} events of another. The best temperature is not used where it is",
         "sharper than the one in use: simulated faults are cleaner than real ones, and a bare spike counts as explained by any",
         "of several causes. The scores are therefore cautious: on simulated runs the first cause is right more often than its",
