@@ -34,7 +34,7 @@ Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="One line per inciden
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Every finding with all its evidence.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here, not to the screen.")]
 
-FORMATS: Final = ("text", "json", "markdown", "sarif")
+FORMATS: Final = ("text", "json", "html", "markdown", "sarif")
 Form = Annotated[str, typer.Option("--format", metavar="|".join(FORMATS), help="Form of the report.")]
 
 

@@ -60,6 +60,10 @@ def written(
         from gdiag.renderers import json_v1
 
         return json_v1.render(report, with_series=with_series)
+    if form == "html":
+        from gdiag.renderers import html
+
+        return html.render(report, judged=judged)
     if form == "markdown":
         from gdiag.renderers import markdown
 

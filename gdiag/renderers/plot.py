@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from gdiag.model import Incident, Series
+from gdiag.model import Incident, Pattern, Report, Series
 from gdiag.reference.sizes import size_text
-from gdiag.renderers.words import number
+from gdiag.renderers.words import hour, number
 
-_LOG_FROM: Final = 30.0
+LOG_FROM: Final = 30.0
 """Ratio of the largest to the smallest value above which a logarithmic axis shows more."""
 _NEAREST: Final = 80
 """Points shown at least, where there are so many."""
 _FAR: Final = 1.0
 """A value is cut when it stands this many times the height of the others above them."""
 _FEW: Final = 50
+_PLOTTED: Final[dict[Pattern, tuple[str, ...]]] = {
+    "gradient_explosion": ("grad_norm", "loss"), "vanishing_gradient": ("grad_norm", "loss"),
+    "dead_layer": ("grad_norm", "loss"), "layer_outlier": ("grad_norm", "loss"),
+    "lr_discontinuity": ("lr", "loss"), "lr_schedule": ("lr", "loss"), "eval_divergence": ("eval_loss", "loss"),
+    "slow_steps": ("step_time",), "periodic_slow_steps": ("step_time",), "step_time_drift": ("step_time",),
+    "step_time_shift": ("step_time",), "straggler": ("step_time",), "thermal_slowdown": ("step_time",),
+    "power_limit": ("step_time",), "power_brake": ("step_time",), "hang": ("step_time", "loss"),
+}  # fmt: skip
+"""Pattern → the series that show it, the first that was logged."""
 _SWEPT: Final = 4
 """Sizes from which a benchmark is a curve."""
 _DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -46,6 +55,18 @@ def window(series: Series, onset: float, last: float | None) -> tuple[float, flo
     return onset - pad, end + pad
 
 
+def inside(series: Series, first: float, last: float) -> list[tuple[float, float, float]]:
+    """The points (x, low, high) from `first` to `last`, both inclusive."""
+    return [p for p in zip(series.x, series.low, series.high, strict=True) if first <= p[0] <= last]
+
+
+def cut(series: Series, points: Sequence[tuple[float, float, float]]) -> Series:
+    """`series` with these points alone."""
+    return replace(
+        series, x=tuple(p[0] for p in points), low=tuple(p[1] for p in points), high=tuple(p[2] for p in points)
+    )
+
+
 def draw(
     series: Series, onset: float, last: float | None, *, width: int, height: int,
     label: Callable[[float], str] = "{:.0f}".format,
@@ -55,14 +76,13 @@ def draw(
     label: how x is written under the plot.
     """
     first, end = window(series, onset, last)
-    points = [p for p in zip(series.x, series.low, series.high, strict=True) if first <= p[0] <= end]
+    points = inside(series, first, end)
     finite = [v for _, low, high in points for v in (low, high) if math.isfinite(v)]
     if not finite:
         return None
-    ceiling = _ceiling(points, onset, last)
-    bottom, top = min(finite), min(max(finite), ceiling)
+    bottom, top = min(finite), min(max(finite), ceiling(points, onset, last))
     height = height if top > bottom else 1
-    logarithmic = bottom > 0 and top / bottom > _LOG_FROM
+    logarithmic = bottom > 0 and top / bottom > LOG_FROM
     scale = math.log10 if logarithmic else _quarter
     low_end, high_end = scale(bottom), scale(top)
     reach = (high_end - low_end) or 1.0
@@ -101,7 +121,7 @@ def _quarter(value: float) -> float:
     return value / 4
 
 
-def _ceiling(points: Sequence[tuple[float, float, float]], onset: float, last: float | None) -> float:
+def ceiling(points: Sequence[tuple[float, float, float]], onset: float, last: float | None) -> float:
     """Where the plot is cut so that a value far from the incident and far above all others does not flatten it."""
     end = onset if last is None else max(last, onset)
     own = [high for x, _, high in points if onset <= x <= end and math.isfinite(high)]
@@ -141,7 +161,29 @@ def _axis(first: float, onset: float, last: float, columns: int, label: Callable
     return "".join(line)
 
 
-def choose(series: Sequence[Series], names: Sequence[str], incident: Incident) -> Series | None:
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What to plot for an incident: a series and the stretch of its x that the incident takes."""
+
+    series: Series
+    onset: float
+    last: float | None
+    label: Callable[[float], str] = "{:.0f}".format
+    """How x is written: a step, or a time of day."""
+
+
+def subject(report: Report, incident: Incident) -> Subject | None:
+    """The series that shows the incident, over steps where its step is known, else over time; None without one."""
+    if incident.onset_step is not None:
+        series = _choose(report.series, _PLOTTED.get(incident.pattern, ("loss", "grad_norm")), incident)
+        return Subject(series, incident.onset_step, incident.last_step) if series is not None else None
+    if incident.onset_time is not None:
+        series = _choose(report.series, ("clock_sm", "temperature"), incident)
+        return Subject(series, incident.onset_time, incident.last_time, hour) if series is not None else None
+    return None
+
+
+def _choose(series: Sequence[Series], names: Sequence[str], incident: Incident) -> Series | None:
     """The first of `names` that was logged: of the incident's GPU, of its layer or block, else of the whole run."""
     for name in names:
         own = [s for s in series if s.name == name and s.run == incident.run]

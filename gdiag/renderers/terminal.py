@@ -23,14 +23,6 @@ _WIDE: Final = 112
 """Columns from which the plot stands beside the first incident instead of under it."""
 _SHORT_LIST: Final = 8
 """Further incidents shown without -v."""
-_PLOTTED: Final = {
-    "gradient_explosion": ("grad_norm", "loss"), "vanishing_gradient": ("grad_norm", "loss"),
-    "dead_layer": ("grad_norm", "loss"), "layer_outlier": ("grad_norm", "loss"),
-    "lr_discontinuity": ("lr", "loss"), "lr_schedule": ("lr", "loss"), "eval_divergence": ("eval_loss", "loss"),
-    "slow_steps": ("step_time",), "periodic_slow_steps": ("step_time",), "step_time_drift": ("step_time",),
-    "step_time_shift": ("step_time",), "straggler": ("step_time",), "thermal_slowdown": ("step_time",),
-    "power_limit": ("step_time",), "power_brake": ("step_time",), "hang": ("step_time", "loss"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,19 +202,11 @@ def _finding(report: Report, index: int) -> Text:
 
 
 def _drawing(report: Report, incident: Incident, width: int, height: int) -> Group | None:
-    series, drawn = None, None
-    if incident.onset_step is not None:
-        series = plot.choose(report.series, _PLOTTED.get(incident.pattern, ("loss", "grad_norm")), incident)
-        if series is not None:
-            drawn = plot.draw(series, incident.onset_step, incident.last_step, width=width, height=height)
-    elif incident.onset_time is not None:
-        series = plot.choose(report.series, ("clock_sm", "temperature"), incident)
-        if series is not None:
-            span = incident.onset_time, incident.last_time
-            drawn = plot.draw(series, *span, width=width, height=height, label=words.hour)
-    if series is None or drawn is None:
+    of = plot.subject(report, incident)
+    if of is None:
         return None
-    return _lines(drawn, series.layer)
+    drawn = plot.draw(of.series, of.onset, of.last, width=width, height=height, label=of.label)
+    return _lines(drawn, of.series.layer) if drawn is not None else None
 
 
 def _sweeps(report: Report, screen: Screen) -> list[RenderableType]:

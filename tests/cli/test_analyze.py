@@ -80,7 +80,7 @@ def test_steps_outside_the_window_are_not_judged(run: Run, tmp_path: Path) -> No
     assert report["runs"][0]["segments"] == [{"first_step": 0, "last_step": 250, "rows": 251}]
 
 
-@pytest.mark.parametrize("form", ["text", "json", "markdown", "sarif"])
+@pytest.mark.parametrize("form", ["text", "json", "html", "markdown", "sarif"])
 def test_every_form_is_written(run: Run, tmp_path: Path, form: str) -> None:
     write_run(tmp_path / "run.jsonl", nan_from=300)
     done = run("analyze", "run.jsonl", "--format", form)

@@ -9,7 +9,7 @@ import pytest
 
 from gdiag.model import Report
 from gdiag.pipeline import diagnose, load
-from gdiag.renderers import json_v1, markdown, sarif, terminal
+from gdiag.renderers import html, json_v1, markdown, sarif, terminal
 from tests.golden.comparing import matches
 
 ROOT = Path(__file__).parent.parent.parent
@@ -37,7 +37,9 @@ def test_text(
     matches(request, HERE / "text" / f"{SHOWN}-{name}.txt", terminal.render(report_on(SHOWN, monkeypatch), screen))
 
 
-@pytest.mark.parametrize(("suffix", "render"), [("md", markdown.render), ("sarif", sarif.render)])
+@pytest.mark.parametrize(
+    ("suffix", "render"), [("md", markdown.render), ("html", html.render), ("sarif", sarif.render)]
+)
 def test_other_forms(
     suffix: str, render: Callable[[Report], str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

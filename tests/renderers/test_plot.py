@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdiag.model import Incident, Series, Severity
-from gdiag.renderers.plot import choose, draw, window
+from gdiag.model import Incident, Report, Series, Severity
+from gdiag.renderers.plot import draw, subject, window
 
 
 def series(values: list[float], name: str = "loss", layer: str | None = None) -> Series:
@@ -50,11 +50,25 @@ def test_a_long_incident_is_shown_with_as_much_before_and_after() -> None:
 
 
 def test_the_layer_of_the_incident_goes_before_the_whole_network() -> None:
-    both = [series([1.0], "grad_norm"), series([1.0], "grad_norm", "fc")]
+    both = series([1.0], "grad_norm"), series([1.0], "grad_norm", "fc")
     spike = Incident("s", "layer_outlier", Severity.WARNING, "run", 0)
-    assert choose(both, ("grad_norm",), replace(spike, layer="fc")) is both[1]
-    assert choose(both, ("grad_norm",), replace(spike, layer="other")) is both[0]
-    assert choose(both, ("lr",), spike) is None
+    assert shown_of(both, replace(spike, layer="fc")) is both[1]
+    assert shown_of(both, replace(spike, layer="other")) is both[0]
+    assert shown_of(both, replace(spike, pattern="straggler")) is None
+    assert shown_of(both, replace(spike, onset_step=None)) is None
+
+
+def test_a_gpu_without_a_step_is_shown_over_time_of_day() -> None:
+    clock = replace(series([1980.0, 1400.0], "clock_sm"), gpu=2, host="a")
+    hot = Incident("s", "thermal_slowdown", Severity.WARNING, "run", onset_time=1.0, gpu=2, host="a")
+    found = subject(Report(series=(clock,)), hot)
+    assert found is not None
+    assert (found.series, found.label(1.0)) == (clock, "00:00:01")
+
+
+def shown_of(held: tuple[Series, ...], incident: Incident) -> Series | None:
+    found = subject(Report(series=held), incident)
+    return None if found is None else found.series
 
 
 @settings(max_examples=60, deadline=None)
