@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, fields, tokens
+from gdiag.ingesters import console, console_epochs, fields, tokens
 from gdiag.ingesters import text as plain
 from gdiag.ingesters.aliases import claim
 from gdiag.ingesters.console import Found
@@ -59,8 +59,8 @@ def read(given: Input, options: Options) -> Reading:
     table = console.lines_of(given)
     ends = given.data().endswith((b"\n", b"\r"))
     got = fields.read(console.lines_with(table, kind.marker), marker=kind.marker, ends=ends)
-    wide, epochs = _over_epochs(got.wide)
-    wide = _sane(console.with_prefix(wide, options))
+    wide, epochs = console_epochs.counted(console_epochs.placed(got.wide, table, kind.label))
+    wide = _sane(console.with_prefix(_with_fields_before(wide), options))
     if len(wide) < 3:
         raise InputError(f"{given.path} has no repeating line with a step and a number")
     shares = wide.height / max(1, table.filter(pl.col("text") != "").height)
@@ -84,7 +84,7 @@ def _kind(given: Input) -> _Kind | None:
             seen[found] += 1
     best: _Kind | None = None
     for (marker, label, names), count in seen.most_common(50):
-        canonical = {c.canonical for n in names if (c := claim(n)) is not None}
+        canonical = {_canonical(name) for name in names}
         known = bool(canonical & _KNOWN)
         if count < 3 or not names:
             continue
@@ -92,6 +92,12 @@ def _kind(given: Input) -> _Kind | None:
         if best is None or (kind.known, kind.count) > (best.known, best.count):
             best = kind
     return best
+
+
+def _canonical(name: str) -> str:
+    """What the name means, '' when nothing that is known."""
+    found = claim(name)
+    return "" if found is None else found.canonical
 
 
 def _first_step(line: str) -> tuple[str, str, tuple[str, ...]] | None:
@@ -106,33 +112,31 @@ def _first_step(line: str) -> tuple[str, str, tuple[str, ...]] | None:
     separated = match[2].strip() != ""
     rest = message[match.end() :]
     names = tuple(n for n, _ in tokens.pairs(rest, None, "step"))[1:]
+    names += tuple(n for n, _ in tokens.pairs(message[: match.start()], None) if _canonical(n) in _KNOWN)
     punctuated = re.search(r"[\w)%]\s*[:=]\s*[-+\d.n]", rest) is not None or "|" in rest
-    if not names or not (separated or punctuated) or any(len(n) > 60 for n in names):
+    named = punctuated or any(_canonical(n) in _KNOWN for n in names)
+    if not names or not (separated or named) or any(len(n) > 60 for n in names):
         return None
     return match[1] + match[2].rstrip() + ("" if separated else " "), match[1], names
 
 
-def _over_epochs(wide: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Steps that begin again with every epoch, as the line before them says, counted on."""
+def _with_fields_before(wide: pl.DataFrame) -> pl.DataFrame:
+    """Metrics that stand before the step (`Loss 2.31  LR 0.001  Global Step: 20`) beside those behind it."""
     if "prefix" not in wide.columns or not len(wide):
-        return wide, ()
-    epoch = wide["prefix"].str.extract(r"(?i)epoch\W{0,3}(\d{1,9})").cast(pl.Int64, strict=False)
-    change, step = epoch.diff(), wide["step"]
-    again = (change == 1) & (step < step.shift())
-    if epoch.null_count() or not again.any() or not (again == (change != 0)).slice(1).all():
-        return wide, ()
-    length = float(str(step.max()))
-    counted = (epoch - epoch[0]) * length + step
-    return wide.with_columns(counted.alias("step")), (
-        f"steps begin again every epoch: counted on, {length:.0f} an epoch",
-    )
+        return wide
+    before = wide.select("line", pl.col("prefix").fill_null("").alias("text"))
+    before = before.filter(pl.col("text").str.contains(r"\d|(?i:nan|inf)"))
+    got = fields.read(before, first="", shape="").wide if len(before) else before
+    news = [n for n in fields.names_of(got) if n not in wide.columns and _canonical(n) in _KNOWN]
+    return wide.join(got.select("line", *news), on="line", how="left", maintain_order="left") if news else wide
 
 
 def _sane(wide: pl.DataFrame) -> pl.DataFrame:
-    """Without rows of no step; a `time` that is no clock is what the program calls a time."""
+    """Without rows of no step or of nothing else; a `time` that is no clock is what the program calls a time."""
     if not len(wide):
         return wide
-    wide = wide.filter(pl.col("step").is_not_null())
+    values = [name for name in fields.names_of(wide) if name not in ("step", "time", "rank")]
+    wide = wide.filter(pl.col("step").is_not_null() & pl.any_horizontal(False, pl.col(values).is_not_null()))
     if "time" in wide.columns and (wide["time"].max() or 0.0) < 1e8:  # type: ignore[operator]
         wide = wide.rename({"time": "time of the line"})
     return wide

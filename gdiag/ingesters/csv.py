@@ -18,6 +18,7 @@ from gdiag.ingesters.reading import Input, Options, Reading
 FORMAT = "csv"
 _SEPARATORS: Final = (",", "\t", ";", "|")
 _NUMBER: Final = re.compile(r"^[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|nan|inf)$", re.IGNORECASE)
+_LABELLED: Final = re.compile(r"^([^\d:=]*[A-Za-z][^:=]*[:=]\s*)[-+]?[.\d]")
 _LINE: Final = columns.LINE
 _HEAD: Final = 1 << 16
 _FEW: Final = 5
@@ -52,6 +53,8 @@ def sniff(head: bytes) -> csv_rows.Shape | None:
     for separator in sorted(_SEPARATORS, key=header.count, reverse=True):
         names = [name.strip() for name in _cells(header, separator)]
         if len(names) < 2 or any(_NUMBER.match(name) for name in names) or not any(names):
+            continue
+        if body and _labelled(names, _cells(body[0], separator)):
             continue
         widths = [len(row) for row in csv.reader(body, delimiter=separator)]
         if sum(width == len(names) for width in widths) >= 0.5 * len(widths) and (
@@ -186,6 +189,15 @@ def _monitor(frame: pl.DataFrame, data: bytes) -> pl.DataFrame:
         start = 0.0
     offset = float(start) if isinstance(start, int | float) else 0.0
     return frame.with_columns(time=pl.col("t").cast(pl.Float64, strict=False) + offset).drop("t")
+
+
+def _labelled(names: list[str], row: list[str]) -> bool:
+    """Whether a cell of the would-be header is a label and its number, and the row below has the same label there.
+
+    `epoch: 1, lr: 3e-05, …` above `epoch: 2, lr: 7e-05, …` is a console that puts commas between its fields.
+    """
+    labels = [match[1] if (match := _LABELLED.match(name)) else None for name in names]
+    return any(label is not None and cell.strip().startswith(label) for label, cell in zip(labels, row, strict=False))
 
 
 def _cells(line: str, separator: str) -> list[str]:

@@ -16,9 +16,9 @@ MAX_LINE: Final = 1 << 20
 
 NUMBER: Final = (
     r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?"
-    r"|(?i:nan|inf(?:inity)?)(?=(?:ms|us|s|%)?(?![A-Za-z0-9_])))"
+    r"|(?i:nan|inf(?:inity)?)(?=(?:ms|us|s|%|x+)?(?![A-Za-z0-9_])))"
 )
-"""A number as programs print it; thousands separators, nan and inf allowed."""
+"""A number as programs print it; thousands separators, nan and inf allowed, also filled up with x as PaddlePaddle does."""
 
 _ESCAPE: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 

@@ -17,6 +17,11 @@ VALUES = losses(24)
         ("foo.py:12 | iteration = {step}, training loss = {loss}, took 3.4 s"),
         ("2026-01-01 10:00:{step:02d},123 trainer INFO global_step: {step} loss: {loss} grad_norm: 1.5"),
         ("Epoch: {step}  Loss: {loss}  Accuracy: 91.2%"),
+        ("step {step} - loss {loss} - moving ave loss 3.21"),
+        ("epoch: 0, iter: {step}, lr: 0.000001, 'loss': {loss}, 'acc': 0.0, time: 2.346"),
+        (
+            "Speed 2178.40 samples/sec   Loss {loss}   LearningRate 0.001000   Epoch: 0   Global Step: {step}   Scale:  0"
+        ),
     ],
 )
 def test_unknown_forms(form: str) -> None:
@@ -40,6 +45,44 @@ def test_steps_that_begin_again_every_epoch_are_counted_on() -> None:
     assert reading.steps is not None
     assert reading.steps["step"].to_list() == list(range(100, 1300, 100))
     assert reading.steps["loss"].to_list() == pytest.approx(VALUES[:12])
+
+
+def test_places_in_epochs_and_lines_of_evaluation() -> None:
+    lines = []
+    for epoch in (7, 8):
+        lines += [f"Train | Epoch {epoch} | {at}/332 | 0.89 it/sec | Loss {at / 1000 + epoch}" for at in (83, 166, 249)]
+        lines += [f"Train Summary | Epoch {epoch} | Loss=9.0", f"Valid Summary | Epoch {epoch} | Loss={epoch + 0.5}"]
+    steps = read(console_generic, "\n".join(lines) + "\n").steps
+    assert steps is not None
+    train = steps.filter(steps["loss"].is_not_null())
+    assert train["step"].to_list() == [83, 166, 249, 415, 498, 581]
+    assert train["loss"].to_list() == pytest.approx([7.083, 7.166, 7.249, 8.083, 8.166, 8.249])
+    valid = steps.filter(steps["eval_loss"].is_not_null())
+    assert valid["step"].to_list() == [249, 581]
+    assert valid["eval_loss"].to_list() == [7.5, 8.5]
+
+
+def test_a_count_of_steps_per_epoch_is_no_step() -> None:
+    lines = [
+        line
+        for epoch in range(40, 46)
+        for line in (
+            f"Epoch {epoch} |   Training | Elapsed Time: 2:40:25 | Steps: 6275 | Loss: {5 - epoch / 20}",
+            f"Epoch {epoch} | Validation | Elapsed Time: 0:15:08 | Steps: 784 | Loss: {4 - epoch / 20} | Dataset: dev.csv",
+        )
+    ]
+    steps = read(console_generic, "\n".join(lines) + "\n").steps
+    assert steps is not None
+    train = steps.filter(steps["loss"].is_not_null())
+    assert train["step"].to_list() == list(range(40, 46))
+    assert steps["eval_loss"].drop_nulls().to_list() == pytest.approx([4 - e / 20 for e in range(40, 46)])
+
+
+def test_nan_filled_up_with_letters_is_nan() -> None:
+    lines = [f"epoch: [9/20], global_step: {s}, lr: 0.0005, loss: nanxxx, ips: 423.9 samples/s" for s in (10, 20, 30)]
+    steps = read(console_generic, "\n".join(lines) + "\n").steps
+    assert steps is not None
+    assert steps["loss"].is_nan().all()
 
 
 def test_a_restart_inside_an_epoch_stays_a_restart() -> None:

@@ -134,3 +134,13 @@ def test_noise_never_raises(content: bytes) -> None:
     shape = csv.sniff(content)
     if shape is not None:
         csv_rows.read(content, shape)
+
+
+def test_a_console_with_commas_is_no_table(tmp_path: Path) -> None:
+    text = "".join(
+        f"epoch: {i}, lr: 1e-05, steps: {900 * i}, opt: Adam - train loss: {4 / i} - valid loss: 5.0, acc: 0.1\n"
+        for i in range(1, 9)
+    )
+    records = loaded(tmp_path, text)
+    assert records.sources[0].format != "csv"
+    assert records.steps["loss"].to_list() == pytest.approx([4 / i for i in range(1, 9)])

@@ -1,0 +1,79 @@
+"""Epochs in consoles of unknown programs: steps that begin again with each, lines that say `epoch 3 | 83/332`, evaluation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+_EPOCH: Final = r"(?i)epoch\W{0,3}(\d{1,9})"
+_PLACE: Final = r"(?i)epoch\W{0,3}\d{1,9}(?:\s*/\s*\d+)?\W{1,5}(?:(?:step|iter|batch)\w*\W{0,3})?(\d{1,12})\s*/\s*(\d{1,12})(?:\D|$)"
+_EVALUATION: Final = (
+    r"(?i)(?:^|[^\w./-])(?:val|valid|validation|validating|eval|evaluation|test|testing|dev)(?:[^\w./-]|$)"
+)
+
+
+def placed(wide: pl.DataFrame, table: pl.DataFrame, label: str) -> pl.DataFrame:
+    """Rows of `epoch 35 | 83/332 | …` lines, whose first number is the epoch, by their place in the run.
+
+    Summaries of an epoch, which have no place, are left out; lines of evaluation stay at the step before them.
+
+    Args:
+        wide: rows with `line` and the epoch as `step`.
+        table: `line` and `text` of the whole console.
+        label: what the first number is called.
+    """
+    if label.lower() != "epoch" or not len(wide):
+        return wide
+    text = wide.select("line").join(table.unique("line", keep="first"), on="line", how="left", maintain_order="left")
+    place = text["text"].str.extract_groups(_PLACE).struct.unnest().select(pl.all().cast(pl.Int64, strict=False))
+    at, length = place["1"], place["2"]
+    if at.count() < 3 or length.drop_nulls().n_unique() != 1 or (at > length).any():
+        return wide
+    epoch = wide["step"] - wide["step"].drop_nulls()[0]
+    evaluation = text["text"].str.contains(_EVALUATION)
+    counted = wide.with_columns((epoch * length[int(at.is_not_null().arg_max() or 0)] + at).alias("step"))
+    counted = counted.with_columns(pl.col("step").forward_fill()).filter(at.is_not_null() | evaluation)
+    return counted.filter(pl.col("step").is_not_null())
+
+
+def counted(wide: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Steps counted on over epochs, and the losses of evaluation lines as eval_loss.
+
+    Args:
+        wide: rows with `step` and, where something stands before it, `prefix`, which may name the epoch.
+    """
+    if "prefix" not in wide.columns or not len(wide):
+        return wide, ()
+    epoch = wide["prefix"].str.extract(_EPOCH).cast(pl.Int64, strict=False)
+    wide, evaluation = _evaluation(wide)
+    train = ~evaluation
+    steps = wide["step"].filter(train)
+    if epoch.null_count() or not len(steps):
+        return wide, ()
+    if steps.n_unique() == 1 and 1 < epoch.filter(train).n_unique() == len(steps):
+        return wide.with_columns(epoch.alias("step")), ("the steps are a count per epoch: epochs are used as steps",)
+    change, step = epoch.diff(), wide["step"]
+    again = (change == 1) & (step < step.shift())
+    if not again.any() or not (again == (change != 0)).slice(1).all():
+        return wide, ()
+    length = float(str(step.max()))
+    counted = (epoch - epoch[0]) * length + step
+    return wide.with_columns(counted.alias("step")), (
+        f"steps begin again every epoch: counted on, {length:.0f} an epoch",
+    )
+
+
+def _evaluation(wide: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+    """The loss of lines that speak of evaluation before their step as `eval loss`, at the step of the line before."""
+    seen = wide["prefix"].str.contains(_EVALUATION).fill_null(False)
+    losses = [name for name in wide.columns if name.lower() == "loss"]
+    if not losses or not seen.any() or seen.all():
+        return wide, pl.Series([False] * len(wide))
+    loss = losses[0]
+    step = pl.when(seen).then(None).otherwise(pl.col("step")).forward_fill().backward_fill()
+    return wide.with_columns(
+        step.alias("step"),
+        pl.when(seen).then(pl.col(loss)).alias("eval loss"),
+        pl.when(~seen).then(pl.col(loss)).alias(loss),
+    ), seen
