@@ -63,7 +63,8 @@ class _State:
         if "optimizer" in forces.lost:
             # Without second moments the first steps are signed and full-size: a kick that scales with the room left.
             self.harm += forces.reset_harm
-            self.scale = 65536.0
+        if forces.lost & {"optimizer", "scale"}:
+            self.scale = forces.initial_scale
 
 
 def curve(forces: Forces) -> Curve:

@@ -13,7 +13,7 @@ from gdiag.simulate.schedules import schedule
 from gdiag.simulate.telemetry import Farm
 from gdiag.simulate.training import Model, Setup
 
-Lost = Literal["optimizer", "loader", "model", "scheduler"]
+Lost = Literal["optimizer", "loader", "model", "scheduler", "scale", "counter"]
 Group = Literal[
     "grad", "lr", "time", "parts", "layers", "params", "updates", "ranks", "checksum", "ids", "entropy", "eval", "scale",
     "attention", "output", "tokens", "memory",
@@ -92,6 +92,8 @@ class Forces:
     """What a restart did not restore."""
     reset_harm: float = 0.9
     """Nats that a restart without optimizer state costs at first."""
+    initial_scale: float = 65536.0
+    """Loss scale that a run without one begins with."""
     fp16: bool = False
     memorised: float = 0.15
     """Nats that a batch seen before is easier."""
@@ -143,10 +145,12 @@ class Forces:
         self.restarts, self.lost = {at: at - back - 1}, lost
         if "loader" in lost:
             self.batch[at:] = np.arange(len(self.step) - at)
+        made = self.model
         if "scheduler" in lost:
-            made = self.model
             fresh = np.arange(len(self.step) - at, dtype=np.int64)
             self.rate[at:] = schedule(made.shape, total, made.warmup, made.last, fresh)
+        if "counter" in lost:
+            self.step[at:] -= int(self.step[at]) - made.first_step
         return at
 
     @property

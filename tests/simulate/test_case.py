@@ -24,7 +24,7 @@ CAUSES = {
     "overfitting", "vanishing_gradient", "dead_layer", "bad_initialization", "weight_decay_too_small",
     "silent_data_corruption", "replica_divergence", "hardware_fault", "thermal_throttling", "power_cap", "power_brake",
     "straggler", "network_congestion", "dataloader_stall", "periodic_pause", "memory_pressure", "software_fault",
-    "unknown_step_time_drift", "unknown",
+    "unknown_step_time_drift", "unknown", "step_counter_lost", "loss_scale_lost",
 }  # fmt: skip
 
 

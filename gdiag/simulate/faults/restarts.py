@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
+
+import numpy as np
 
 from gdiag.simulate.faults.fault import Fault, needs
 from gdiag.simulate.forces import Forces, Lost
+from gdiag.simulate.schedules import schedule
 from gdiag.simulate.truth import Event
 
 
@@ -76,10 +80,56 @@ def _scheduler(forces: Forces) -> list[Event]:
     ]
 
 
+def _twice(forces: Forces) -> list[Event]:
+    """From the restart on the schedule is stepped once per replica or micro-batch."""
+    at = _resume(forces)
+    times = int(forces.rng.integers(2, 5))
+    made, total = forces.model, forces.setup.steps
+    begin = int(forces.step[at]) - made.first_step
+    ahead = np.minimum(begin + times * np.arange(forces.n - at, dtype=np.int64), total - 1)
+    forces.model = made = replace(made, shape="cosine" if made.shape in ("constant", "wsd") else made.shape)
+    forces.rate[:at] = schedule(made.shape, total, made.warmup, made.last, forces.step[:at] - made.first_step)
+    forces.rate[at:] = schedule(made.shape, total, made.warmup, made.last, ahead)
+    patterns = ("lr_discontinuity", "resume_jump", "plateau")
+    causes = ("resume_mismatch", "lr_jump", "lr_decayed_early")
+    return [Event("scheduler_stepped_twice", causes, patterns, forces.seen(at), tolerates_more=True)]
+
+
+def _counter(forces: Forces) -> list[Event]:
+    """The count of steps begins again; the schedule with it in half of the runs."""
+    at = forces.pick(0.4, 0.75) // forces.setup.every * forces.setup.every
+    lost: set[Lost] = {"counter", "scheduler"} if forces.rng.random() < 0.5 else {"counter"}
+    forces.rewind(at, 0, lost)
+    patterns = ("resume_jump", "lr_discontinuity")
+    causes = ("step_counter_lost", "resume_mismatch")
+    return [Event("step_counter_lost", causes, patterns, forces.seen(at), tolerates_more=True)]
+
+
+def _scale(forces: Forces) -> list[Event]:
+    forces.fp16 = True
+    forces.initial_scale = float(2 ** int(forces.rng.integers(22, 33)))
+    at = _resume(forces, "scale")
+    patterns = ("skipped_steps", "resume_jump")
+    causes = ("loss_scale_lost", "loss_scale_collapse")
+    return [Event("scale_not_restored", causes, patterns, forces.seen(at), tolerates_more=True)]
+
+
+def _older(forces: Forces) -> list[Event]:
+    """The weights of a much earlier checkpoint under the right step and schedule."""
+    at = _resume(forces)
+    forces.restarts = {at: int(forces.rng.uniform(0.12, 0.3) * forces.setup.steps)}
+    patterns = ("resume_jump", "step_up")
+    return [Event("older_checkpoint", ("resume_mismatch",), patterns, forces.seen(at), tolerates_more=True)]
+
+
 FAULTS: Final = (
     Fault("resume-clean", "a restart from a checkpoint that changes nothing", _clean, healthy=True, note="clean restart with rewind", tolerated=("log_quality",)),
     Fault("resume-optimizer-lost", "a restart without optimizer state: a spike at the restart", _optimizer, needs("grad")),
     Fault("resume-loader", "a restart whose data loader begins at sample 0 again", _loader, needs("ids"), sudden=False),
     Fault("resume-fresh-model", "a restart with untrained weights", _fresh, needs("grad"), sudden=False),
     Fault("resume-scheduler", "a restart whose schedule begins again with warm-up", _scheduler, needs("lr"), sudden=False),
+    Fault("resume-scheduler-twice", "a restart from which the schedule moves two to four times as fast", _twice, needs("lr"), sudden=False),
+    Fault("resume-step-counter", "a restart that counts its steps from the beginning while the model goes on", _counter, needs("lr"), sudden=False, scratch=True),
+    Fault("resume-scale", "an fp16 restart with the scaler's initial loss scale: steps are skipped until it fits", _scale, needs("scale"), sudden=False),
+    Fault("resume-older-checkpoint", "a restart with the weights of a much earlier checkpoint", _older, needs("grad"), sudden=False, scratch=True),
 )  # fmt: skip
