@@ -47,7 +47,7 @@ def analyze(
     parameter norms are not logged, is put down to it.
     """
     schedule = run.schedule
-    if schedule is None or schedule.jumps or run.gradient_surge is not None:
+    if schedule is None or schedule.jumps or run.gradient_surge is not None or run.begins_trained:
         return []
     lr, loss, grad = run.series("lr").finite, run.series("loss"), run.series("grad_norm")
     seen = slow_descent(lr, loss, grad)

@@ -31,6 +31,7 @@ def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3, seen_from
     lr = run.series("lr").finite
     if (
         schedule is None
+        or run.begins_trained
         or schedule.warmup_end is not None
         or schedule.first_step > max(1, seen_from * schedule.last_step)
     ):

@@ -30,7 +30,7 @@ def analyze(run: RunView, *, share: float = 0.95, steps: int = 300, scratch: flo
         scratch: first level (nat) from which the run is taken to start from scratch.
     """
     curve, found = run.series("loss"), run.learning
-    if found is None or found.first <= 0 or curve.step[-1] - curve.step[0] < steps:
+    if found is None or found.first <= 0 or run.begins_trained or curve.step[-1] - curve.step[0] < steps:
         return []
     if found.best < share * found.first or any(event.kind == "divergence" for event in run.losses[0].events):
         return []

@@ -2,7 +2,8 @@
 
 What it checks: bursts of skipped steps or halvings of the loss scale. A scaler that backs off once in a while and grows
 again, or looks for its range in the first steps, is ordinary; a scale that is halved five times and more in a row, or
-steps that are skipped one after the other, are not. Reaching a scale of 1 is the end of training.
+steps that are skipped one after the other, are not. Reaching a scale of 1 is the end of training. Steps skipped after a
+resume that starts the scale anew are GD118.
 
 Why it matters: a skipped step does not train. A collapsing scale means that gradients overflow at any scale: something
 upstream is infinite, and the loss follows within tens of steps.
@@ -33,7 +34,11 @@ def analyze(
     seen = run.skipping
     if seen is None:
         return []
-    bad = [b for b in seen.bursts if _alarming(b, halvings, skips, minimum)]
+    searching = [(r.step, r.last_step) for r in run.scale_resets]
+    bad = [
+        b for b in seen.bursts
+        if _alarming(b, halvings, skips, minimum) and not any(first <= b.step <= last for first, last in searching)
+    ]  # fmt: skip
     worst = sorted(bad, key=lambda b: (-b.halvings, -b.skips))[:most]
     found = [_burst(run, b, halvings, minimum) for b in sorted(worst, key=lambda b: b.step)]
     if not found:

@@ -26,6 +26,7 @@ from gdiag.measures.machine_events import Reported, reported
 from gdiag.measures.nonfinite import NonFinite, nonfinite
 from gdiag.measures.peak_stability import Instability, Stalled, instability, stalled
 from gdiag.measures.resume import FreshStart, Resume, boundaries, fresh_start, resumes
+from gdiag.measures.resume_state import CounterLoss, ScaleReset, counter_losses, scale_resets
 from gdiag.measures.sample_ids import Breach, Return, breaches, returns
 from gdiag.measures.schedule import Schedule, recognise
 from gdiag.measures.scheduler_state import Mismatch, mismatches
@@ -176,13 +177,33 @@ class RunView:
         return calming(self.schedule, self.series("lr"), self.series("grad_norm")) if self.schedule else None
 
     @cached_property
-    def resumes(self) -> list[Resume]:
-        """The loss before and after every place where training was taken up again."""
+    def resume_places(self) -> list[tuple[int, int]]:
+        """(first step after, steps rewound) of every place where training was taken up again."""
         events = self.events
         if events.height and {"kind", "step"} <= set(events.columns):
             events = events.filter((pl.col("kind") == "restart") & pl.col("step").is_not_null())
         steps = events["step"].to_list() if events.height else []
-        return resumes(self.paths, boundaries(self.trajectory.restarts, steps, self.series("elapsed")))
+        return boundaries(self.trajectory.restarts, steps, self.series("elapsed"))
+
+    @cached_property
+    def resumes(self) -> list[Resume]:
+        """The loss before and after every place where training was taken up again."""
+        return resumes(self.paths, self.resume_places)
+
+    @cached_property
+    def counter_losses(self) -> list[CounterLoss]:
+        """Places where the count of steps does not go on while the model does."""
+        return counter_losses(self.paths, self.trajectory.restarts)
+
+    @property
+    def begins_trained(self) -> bool:
+        """Whether the first row of the trajectory is that of a model that went on from an earlier segment's end."""
+        return any(c.kind == "reset" for c in self.counter_losses)
+
+    @cached_property
+    def scale_resets(self) -> list[ScaleReset]:
+        """Places where the loss scale does not go on from where it was."""
+        return scale_resets(self.paths, [step for step, _ in self.resume_places])
 
     @cached_property
     def fresh_start(self) -> FreshStart | None:

@@ -53,7 +53,7 @@ def _incident(case: Case, findings: tuple[int, ...]) -> Incident:
         last_time=max((t.last_time or t.time for t in times if t.time is not None), default=None),
         zone_known=all(t.zone_known for t in times), layer=case.layer, rank=case.rank, host=case.host, gpu=case.gpu,
         data=case.data, cost=_cost(case), findings=findings, causes=causes,
-        actions=(*advise(case, tuple(c.cause for c in causes)), *deciding(causes)),
+        actions=(*advise(case, causes), *deciding(causes)),
     )  # fmt: skip
 
 

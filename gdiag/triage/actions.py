@@ -16,8 +16,12 @@ from gdiag.triage.case import Case
 Action = Callable[[Case], str]
 
 
-def advise(case: Case, causes: tuple[str, ...]) -> tuple[str, ...]:
-    """Actions for the best cause, then the first action of a close second; without repeats.
+SECOND: Final = 0.1
+"""Least score of a second cause that is worth an action."""
+
+
+def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
+    """Actions for the best cause, then the first action of a second that may well be it; without repeats.
 
     What is only worth knowing costs no rollback.
     """
@@ -25,7 +29,9 @@ def advise(case: Case, causes: tuple[str, ...]) -> tuple[str, ...]:
         return ("Nothing to change while the loss does not follow: go on, and look again if it returns",)
     chosen: list[str] = []
     for position, cause in enumerate(causes[:2]):
-        for action in ACTIONS.get(cause, ())[: 4 if position == 0 else 1]:
+        if position and cause.score < SECOND:
+            break
+        for action in ACTIONS.get(cause.cause, ())[: 4 if position == 0 else 1]:
             if action is roll_back and case.severity is Severity.INFO:
                 continue
             text = action(case)
@@ -201,6 +207,8 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "optimizer_instability": (own.second_moment, roll_back, lower_lr, plain("Log update norms and second moments per layer: staleness shows 1–8 steps before the spike")),
     "optimizer_state_lost": (own.restore_optimizer, plain("If they are lost, re-warm the learning rate over a few hundred steps")),
     "resume_mismatch": (own.compare_resumed, roll_back, plain("Check the checkpoint's path, step and hash, and that no key was missing when it was loaded")),
+    "step_counter_lost": (own.restore_counter, own.apart_checkpoints),
+    "loss_scale_lost": (own.restore_scale, plain("Check that the optimizer's moments came back as well: both are mostly saved, or lost, together")),
     "data_repeated": (plain("Restore the loader's position at resume and drop the samples already seen"), inspect_batch),
     "data_order": (own.check_order, inspect_batch),
     "config_change": (own.compare_settings,),

@@ -320,6 +320,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("data_repeated", "data", 3.0, said("kind", "repeated_samples", "sample ids are seen again", "GD115")),
     Rule("data_order", "data", 1.5, said("kind", "skipped_samples", "sample ids are skipped at the resume", "GD115")),
     Rule("resume_mismatch", "schedule", 1.5, _at_restart),
+    # A counter or a loss scale that does not go on is seen directly; what it does to the loss is its consequence.
+    Rule("step_counter_lost", "resume", 5.0, found("GD117")),
+    Rule("loss_scale_lost", "resume", 5.0, found("GD118")),
+    Rule("loss_scale_collapse", "resume", -2.2, found("GD118")),
     # Replicas and corruption: established by disagreement of what must agree, supported by a jump that no update explains,
     # a hypothesis otherwise; never from a loss curve alone.
     Rule("silent_data_corruption", "rank", 2.2, found("GD402", least=Severity.WARNING)),

@@ -110,6 +110,26 @@ def restore_optimizer(case: Case) -> str:
     return f"Save and load optimizer moments and step counter with the weights; resume again from {return_point(case)} with them"
 
 
+def restore_counter(case: Case) -> str:
+    """The step to resume with."""
+    before = case.number("step_before", "GD117")
+    step = f" (it is {before + 1:.0f} here)" if before is not None else ""
+    return f"Save the step with the optimizer's state, load both and go on counting from it{step}: bias correction, schedule and checkpoint names follow it"
+
+
+def apart_checkpoints(case: Case) -> str:
+    """What a counter that begins again overwrites."""
+    at = f" from step {case.onset} on" if case.onset is not None else ""
+    return f"Keep the checkpoints of the two stretches apart: those written{at} carry the names of earlier ones"
+
+
+def restore_scale(case: Case) -> str:
+    """The loss scale to resume with."""
+    before = case.number("scale_before", "GD118")
+    scale = f" (to {before:g} here)" if before else ""
+    return f"Save the gradient scaler's state with the optimizer's and load both{scale}; where it is lost, set the initial scale to the last good one"
+
+
 def compare_resumed(case: Case) -> str:
     """The two losses that must agree."""
     before, after = case.number("level_before", "GD109"), case.number("level_after", "GD109")

@@ -31,6 +31,8 @@ MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches"})
 BY_CODE: Final = {
     "GD206": "Gradient norm jumps",
     "GD111": "Validation loss is not finite",
+    "GD117": "Step counter not restored",
+    "GD118": "Loss scale not restored",
     "GD605": "GPU runs hot",
     "GD606": "GPU lost",
 }
@@ -57,9 +59,11 @@ def _when(case: Case) -> str:
     if case.onset is None:
         return ""
     lead = case.lead.where.step
+    if case.lead.code == "GD117":
+        return f"after step {case.lead.number('step_before'):.0f}: the count goes on at {case.onset}"
     if case.pattern == "nonfinite" and lead is not None and lead > case.onset:
         return f"at step {lead}, unstable from step {case.onset}"
-    if case.lead.code == "GD206" or case.pattern in {
+    if case.lead.code in {"GD206", "GD118"} or case.pattern in {
         "abnormal_exit",
         "single_spike",
         "nonfinite",
