@@ -25,7 +25,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "cross_entropy_loss", "cross_entropy", "crossentropy", "languagecrossentropy", "global_avg_loss",
         "loss_metrics_global_avg_loss", "loss_train_total", "loss_total", "total_loss", "loss_train", "loss_out",
         "lm_loss_vs_samples", "train_mean_nll", "mean_nll", "nll_loss", "nll", "step_loss", "train_loss_local",
-        "loss_local", "loss_avg", "avg_loss", "mean_loss", "loss_mean", "running_loss", "smooth_loss", "trl", "lmloss",
+        "loss_local", "loss_avg", "avg_loss", "avr_loss", "mean_loss", "loss_mean", "running_loss", "smooth_loss", "trl", "lmloss",
         "policy_loss", "actor_pg_loss", "pg_loss", "mlm_loss", "masked_lm_loss", "objective_loss", "objective", "cost",
         "loss_metrics_global_max_loss", "global_max_loss", "loss_epoch", "train_loss_epoch", "epoch_loss",
     ),

@@ -8,7 +8,7 @@ import polars as pl
 
 _EPOCH: Final = r"(?i)epoch\W{0,3}(\d{1,9})"
 _PLACE: Final = r"(?i)epoch\W{0,3}\d{1,9}(?:\s*/\s*\d+)?\W{1,5}(?:(?:step|iter|batch)\w*\W{0,3})?(\d{1,12})\s*/\s*(\d{1,12})(?:\D|$)"
-_EVALUATION: Final = (
+EVALUATION: Final = (
     r"(?i)(?:^|[^\w./-])(?:val|valid|validation|validating|eval|evaluation|test|testing|dev)(?:[^\w./-]|$)"
 )
 
@@ -31,7 +31,7 @@ def placed(wide: pl.DataFrame, table: pl.DataFrame, label: str) -> pl.DataFrame:
     if at.count() < 3 or length.drop_nulls().n_unique() != 1 or (at > length).any():
         return wide
     epoch = wide["step"] - wide["step"].drop_nulls()[0]
-    evaluation = text["text"].str.contains(_EVALUATION)
+    evaluation = text["text"].str.contains(EVALUATION)
     counted = wide.with_columns((epoch * length[int(at.is_not_null().arg_max() or 0)] + at).alias("step"))
     counted = counted.with_columns(pl.col("step").forward_fill()).filter(at.is_not_null() | evaluation)
     return counted.filter(pl.col("step").is_not_null())
@@ -66,7 +66,7 @@ def counted(wide: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
 
 def _evaluation(wide: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
     """The loss of lines that speak of evaluation before their step as `eval loss`, at the step of the line before."""
-    seen = wide["prefix"].str.contains(_EVALUATION).fill_null(False)
+    seen = wide["prefix"].str.contains(EVALUATION).fill_null(False)
     losses = [name for name in wide.columns if name.lower() == "loss"]
     if not losses or not seen.any() or seen.all():
         return wide, pl.Series([False] * len(wide))

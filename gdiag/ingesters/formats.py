@@ -64,6 +64,7 @@ FORMATS: Final = (
     Format("openai_logger"),
     Format("step_pairs"),
     Format("deepspeed"),
+    Format("progress_bars", (b"it/s", b"s/it", b"it]", b"ETA: ", b"s/step", b"s - loss: ")),
     Format("bandwidth_baseline", (b"{",)),
     Format("nvidia_smi"),
     Format("nvidia_smi_text"),

@@ -21,6 +21,7 @@ from gdiag.ingesters import (
     nanogpt,
     openai_logger,
     openmmlab,
+    progress_bars,
     step_bars,
     step_pairs,
     torchtitan,
@@ -188,6 +189,18 @@ WHOLE: dict[str, tuple[ModuleType, Line]] = {
         lambda s, v: (
             f'  0: :::MLLOG {{"namespace": "", "time_ms": {1745735685698 + s * 1000}, "event_type": "POINT_IN_TIME", "key": "tracked_stats", '
             f'"value": {{"train_step_time": 8.5, "reduced_train_loss": {"NaN" if v != v else "Infinity" if v > 1e9 else v}}}, "metadata": {{"step": {s}}}}}'
+        ),
+    ),
+    "tqdm": (
+        progress_bars,
+        lambda s, v: (
+            f"Steps: {s // 50:3d}%|{'█' * (s // 500):<10}| {s}/5000 [{s // 60:02d}:{s % 60:02d}<59:59,  1.24it/s, loss={v:.4f}, lr=1e-6]"
+        ),
+    ),
+    "keras-batches": (
+        progress_bars,
+        lambda s, v: (
+            f"{s:4d}/5000 [{'=' * (s // 200)}>{'.' * (29 - s // 200)}] - ETA: 8:10 - loss: {v:.4f} - accuracy: 0.5859"
         ),
     ),
     "pairs": (step_pairs, lambda s, v: f"{s} {v}"),

@@ -38,6 +38,7 @@ from gdiag.ingesters import (
     openai_logger,
     openmmlab,
     port_counters,
+    progress_bars,
     sacred,
     settings,
     single_metric,
@@ -60,7 +61,7 @@ MODULES: tuple[Ingester, ...] = (
     aligned, amd_smi, bandwidth_baseline, blocks, columnar_files, console_generic, csv, dcgm, deepspeed, dmon, fairseq,
     hf_console, job_log, json_whole, jsonl, kernel_log, layer_lines, litgpt, llmc, maxtext, megatron, megatron_golden,
     mllog, modded_nanogpt, nanogpt, nccl_tests, network_screens, nvidia_smi, nvidia_smi_text, nvidia_smi_xml,
-    openai_logger, openmmlab, port_counters, sacred, settings, single_metric, sqlite, step_bars, step_pairs, tfevents,
+    openai_logger, openmmlab, port_counters, progress_bars, sacred, settings, single_metric, sqlite, step_bars, step_pairs, tfevents,
     torchtitan, trainer_state, verl, wandb_binary, wandb_chart, wandb_system,
 )  # fmt: skip
 """Held to the protocol by the type checker, which cannot see through an import by name."""
