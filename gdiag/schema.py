@@ -73,6 +73,10 @@ TABLES: Final[dict[str, dict[str, pl.DataType | type[pl.DataType]]]] = {
         "port": pl.Int32, "guid": pl.String, "counter": pl.String, "value": pl.Float64, "saturated": pl.Boolean,
         "snapshot": pl.Int32,
     },
+    "operations": {
+        "run": pl.String, "source": pl.Int32, "line": pl.Int64, "time": pl.Float64, "host": pl.String, "rank": pl.Int32,
+        "group": pl.String, "sequence": pl.Int64, "collective": pl.String, "size": pl.Int64, "seconds": pl.Float64,
+    },
     "baselines": {
         "run": pl.String, "source": pl.Int32, "collective": pl.String, "ranks": pl.Int32, "size": pl.Int64,
         "busbw": pl.Float64,
@@ -86,7 +90,8 @@ throttle_time cumulative s slowed for heat, remap_uncorrectable cumulative rows,
 was read as UTC (gpus, events). events.kind: xid sxid restart checkpoint exit
 nccl_warning nccl_timeout oom gpu_lost megatron_rerun message. collectives: size B, time µs, algbw and busbw GB/s
 (1e9); section numbers the test runs of one file, cycle the repeats of -N. ports.snapshot: 0 for the first reading of a
-counter in a file, 1 for the next, ….
+counter in a file, 1 for the next, …. operations: single collectives of a training run as one rank saw them; time: their
+end [Unix s], size B, sequence the number that all ranks of the group give the operation.
 """
 
 
@@ -121,6 +126,7 @@ class Records:
     devices: pl.DataFrame = field(default_factory=lambda: empty("devices"))
     facts: pl.DataFrame = field(default_factory=lambda: empty("facts"))
     ports: pl.DataFrame = field(default_factory=lambda: empty("ports"))
+    operations: pl.DataFrame = field(default_factory=lambda: empty("operations"))
     baselines: pl.DataFrame = field(default_factory=lambda: empty("baselines"))
     """What benchmarks are held against: saved baselines, or rows that pipeline.held_against puts here."""
     rejects: pl.DataFrame = field(default_factory=lambda: empty("rejects"))

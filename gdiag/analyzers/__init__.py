@@ -61,6 +61,7 @@ from gdiag.analyzers import (
     scheduler_not_restored,
     several_writers,
     skipped_steps,
+    slow_collective,
     slow_member,
     slow_steps,
     stale_values,
@@ -151,6 +152,7 @@ ANALYZERS: tuple[Analyzer, ...] = (
     latency_jitter,
     inconsistent_output,
     port_errors,
+    slow_collective,
     below_baseline,
     slow_member,
 )

@@ -1,9 +1,12 @@
-"""A network port counts errors, is down, or runs slower than its peers.
+"""A network port counts errors, is congested or down, or runs slower than its peers.
 
 What it checks
-    Error counters against thresholds with their source (`gdiag/reference/port_counters.tsv`): one reading says only that
-    it happened since the last reset (a saturated counter is "at least"), two readings say what grows. Port state and rate
-    against the other ports of the same output. All RoCE traffic on priority 0 and none on the lossless one.
+    Error counters and bit error rates against thresholds with their source (`gdiag/reference/port_counters.tsv`): one reading
+    says only that it happened since the last reset (a saturated counter is "at least"), two readings say what grows, and
+    with a clock beside them when. What grows is held against the run's slow steps at the same time: from eight intervals
+    between readings on with the number that chance would give, below that as a coincidence of two windows. Waits for
+    credit as a share of the time. Port state and rate against the other ports of the same output. All RoCE traffic on
+    priority 0 and none on the lossless one.
 
 Why it matters
     A link that retrains or drops stalls every collective that crosses it; discards cost retransmissions; a missing
@@ -11,15 +14,19 @@ Why it matters
 
 What to do
     Errors that grow: clean or replace the cable or transceiver, then the card; check both ends. Discards and waits:
-    congestion, look at routing and ECN/PFC. Clear the counters, or take two readings around a job, to date them.
+    congestion, look at routing and ECN/PFC. Clear the counters, or take readings around a job with `date` and the host's
+    name above them, to date them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gdiag.measures.ports import Counter, counters
+import numpy as np
+
+from gdiag.measures.ports import Counter, Match, counters, match
 from gdiag.measures.run import RunView
+from gdiag.measures.segments import Ints
 from gdiag.model import Finding, Measure, Severity
 from gdiag.reference.port_counters import Threshold, thresholds
 
@@ -28,8 +35,14 @@ NAME = "port-errors"
 NEEDS: tuple[str, ...] = ("ports.value",)
 
 
-def analyze(run: RunView, *, factor: float = 1.0, slow_rate: float = 0.9) -> list[Finding]:
-    """factor: multiplies every threshold. slow_rate: share of the fastest port's rate below which a port is slow."""
+def analyze(
+    run: RunView, *, factor: float = 1.0, slow_rate: float = 0.9, wait: float = 0.05, p: float = 0.05
+) -> list[Finding]:
+    """factor: multiplies every threshold. slow_rate: share of the fastest port's rate below which a port is slow.
+
+    wait: share of the time without credit that is a warning, a fifth of it a note. p: growth meets slow steps more often
+    than chance from this probability on.
+    """
     seen = list(counters(run.ports))
     alike: dict[tuple[str, Severity, bool], list[Counter]] = {}
     for c in seen:
@@ -37,14 +50,17 @@ def analyze(run: RunView, *, factor: float = 1.0, slow_rate: float = 0.9) -> lis
         judged = _judge(c, limit, factor) if limit is not None else None
         if judged is not None:
             alike.setdefault((c.counter, *judged), []).append(c)
-    found = [_errors(run, same, *key[1:], factor) for key, same in alike.items()]
-    return [*found, *_states(run, seen, slow_rate), *_priorities(run, seen)]
+    slow = _slow_rows(run)
+    found = [_errors(run, same, *key[1:], factor, slow, p) for key, same in alike.items()]
+    return [*found, *_waits(run, seen, wait, slow, p), *_states(run, seen, slow_rate), *_priorities(run, seen)]
 
 
 def _judge(seen: Counter, limit: Threshold, factor: float) -> tuple[Severity, bool] | None:
     """Severity, and whether growth is the reason."""
-    if seen.growth is not None and limit.growth is not None and seen.growth > factor * limit.growth:
-        return (Severity.CRITICAL if seen.counter == "link_downed" else Severity.WARNING), True
+    allowed = _allowed(seen, limit)
+    if seen.growth is not None and allowed is not None and seen.growth > factor * allowed:
+        down = seen.counter in {"link_downed", "link_down_events_phy"}
+        return (Severity.CRITICAL if down else Severity.WARNING), True
     if seen.growth == 0:
         return None
     for severity, bound in ((Severity.WARNING, limit.warning), (Severity.INFO, limit.info)):
@@ -53,26 +69,92 @@ def _judge(seen: Counter, limit: Threshold, factor: float) -> tuple[Severity, bo
     return None
 
 
-def _errors(run: RunView, same: list[Counter], severity: Severity, grown: bool, factor: float) -> Finding:
+def _allowed(seen: Counter, limit: Threshold) -> float | None:
+    """Growth that is no warning over the time between the first and the last reading."""
+    return None if limit.growth is None else limit.growth * max(1.0, seen.hours or 0.0)
+
+
+def _slow_rows(run: RunView) -> Ints:
+    """Slow steps of the run and steps at a slower level, as indices into its step times."""
+    view = run.step_times
+    if view is None:
+        return np.empty(0, dtype=np.int64)
+    rows = [s.rows for s in view.slow] + [np.arange(c.start, c.end + 1) for c in view.changes]
+    return np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
+
+
+def _errors(
+    run: RunView, same: list[Counter], severity: Severity, grown: bool, factor: float, slow: Ints, p: float
+) -> Finding:
     """Ports with the same counter at the same severity are one finding, named by the worst."""
     worst = max(same, key=lambda c: (c.growth or 0.0) if grown else c.last)
     limit = thresholds()[worst.counter]
     others = f" and {len(same) - 1} more ports" if len(same) > 1 else ""
     least = "at least " if worst.saturated else ""
+    met = _met(run, worst, slow) if grown else None
     if grown:
-        value, bound = worst.growth or 0.0, limit.growth
-        text = (
-            f"{worst.name}{others}: {worst.counter} grew by {least}{value:.0f} between two readings ({limit.meaning})"
-        )
+        value, bound = worst.growth or 0.0, _allowed(worst, limit)
+        readings = "two readings" if len(worst.intervals) == 1 else f"{len(worst.intervals) + 1} readings"
+        text = f"{worst.name}{others}: {worst.counter} grew by {least}{value:.0f} between {readings} ({limit.meaning})"
+        text += _words(met, p)
     else:
         value, bound = worst.last, limit.warning if severity is Severity.WARNING else limit.info
-        text = f"{worst.name}{others}: {worst.counter} is {least}{value:.0f} since the last reset ({limit.meaning})"
+        figure = f"{value:.3g}" if worst.counter.endswith("_ber") else f"{value:.0f} since the last reset"
+        text = f"{worst.name}{others}: {worst.counter} is {least}{figure} ({limit.meaning})"
     evidence = (
         Measure("growth" if grown else worst.counter, value, "", factor * (bound or 0.0)),
         Measure("ports", len(same), ""),
         Measure("growing", grown),
+        Measure("kind", limit.kind),
+        Measure("port", worst.name),
+        *_coincidence(met, p),
     )
     return _finding(run, worst, severity, text, *evidence)
+
+
+def _met(run: RunView, seen: Counter, slow: Ints) -> Match | None:
+    return match(seen, run.step_times.times, slow) if run.step_times is not None and len(slow) else None
+
+
+def _words(met: Match | None, p: float) -> str:
+    if met is None or not met.slow:
+        return ""
+    inside = f", with {met.inside} of {met.slow} slow steps inside"
+    if met.p is None or met.chance is None:
+        return f"{inside}: only the window matches, {met.intervals} intervals date nothing within it"
+    verdict = "more often than" if met.p <= p else "no more often than"
+    return f"{inside}, {verdict} the {met.chance:.1f} of chance (p = {met.p:.2g})"
+
+
+def _coincidence(met: Match | None, p: float) -> tuple[Measure, ...]:
+    if met is None:
+        return ()
+    told = [Measure("slow_inside", met.inside), Measure("slow_steps", met.slow), Measure("intervals", met.intervals)]
+    if met.p is not None and met.chance is not None:
+        told += [Measure("chance", round(met.chance, 2)), Measure("p", round(met.p, 4), "", p)]
+    return (*told, Measure("meets_slow_steps", met.inside > 0 and (met.p is None or met.p <= p)))
+
+
+def _waits(run: RunView, seen: list[Counter], limit: float, slow: Ints, p: float) -> Iterator[Finding]:
+    """Time without credit: ticks waited over ticks waited and words sent, both of 32 bits at the link's rate."""
+    sent = {(c.name, c.host): c for c in seen if c.counter == "port_xmit_data" and not c.saturated}
+    for c in seen:
+        data = sent.get((c.name, c.host))
+        if c.counter != "port_xmit_wait" or data is None or not c.growth or not data.growth:
+            continue
+        share = c.growth / (c.growth + data.growth)
+        if share < limit / 5:
+            continue
+        met = _met(run, c, slow)
+        severity = Severity.WARNING if share >= limit else Severity.INFO
+        text = f"{c.name} waits for credit in {share:.0%} of its sending time between two readings{_words(met, p)}"
+        evidence = (
+            Measure("wait_share", round(share, 4), "", limit),
+            Measure("growing", True),
+            Measure("kind", "congestion"),
+            Measure("port", c.name),
+        )
+        yield _finding(run, c, severity, text, *evidence, *_coincidence(met, p))
 
 
 def _states(run: RunView, seen: list[Counter], slow_rate: float) -> Iterator[Finding]:
@@ -105,5 +187,6 @@ def _priorities(run: RunView, seen: list[Counter]) -> Iterator[Finding]:
 
 
 def _finding(run: RunView, seen: Counter, severity: Severity, text: str, *evidence: Measure) -> Finding:
-    where = run.where({"source": seen.source, "line": seen.line}, host=seen.host)
+    start, end = seen.span or (None, None)
+    where = run.where({"source": seen.source, "line": seen.line}, host=seen.host, time=start, last_time=end)
     return Finding(CODE, NAME, severity, text, where, evidence)

@@ -13,7 +13,18 @@ from gdiag.ingesters.reading import Reading
 from gdiag.model import Exit, Run, Value
 from gdiag.schema import KEYS, TABLES, LayerColumn, Records, empty
 
-_TABLES: Final = ("steps", "gpus", "events", "collectives", "devices", "facts", "ports", "baselines", "rejects")
+_TABLES: Final = (
+    "steps",
+    "gpus",
+    "events",
+    "collectives",
+    "devices",
+    "facts",
+    "ports",
+    "operations",
+    "baselines",
+    "rejects",
+)
 _CALENDAR: Final = (-62_135_596_800.0, 253_402_300_799.0)
 """Years 1 to 9999 in Unix seconds."""
 _RANKED_EXITS: Final[tuple[Exit, ...]] = ("abnormal", "clean")

@@ -41,6 +41,7 @@ FORMATS: Final = (
     Format("single_metric"),
     Format("settings"),
     Format("nccl_tests", _BENCHMARK),
+    Format("collective_timings", (b"coll_perf", b"collective_seq_id")),
     Format("trainer_state", (b'"log_history"',)),
     Format("megatron_golden", (b'"start_step"',)),
     Format("sacred", (b'"steps": [',)),

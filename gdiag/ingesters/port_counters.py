@@ -1,7 +1,8 @@
-"""Counters and states of network ports: perfquery, ibqueryerrors, ibdiagnet, sysfs dumps, ibstat, iblinkinfo, ethtool, SONiC.
+"""Counters and states of network ports: perfquery, ibqueryerrors, ibdiagnet, mlxlink, sysfs dumps, ibstat, iblinkinfo, ethtool, SONiC.
 
 All forms end as rows of `ports`: one counter of one port in one reading. Names are those of sysfs in lower case
-(SymbolErrorCounter → symbol_error). States become the counters `active` (1 or 0), `link_up` and `rate` [Gb/s].
+(SymbolErrorCounter → symbol_error). States become the counters `active` (1 or 0), `link_up` and `rate` [Gb/s]; bit error
+rates become `raw_ber`, `effective_ber` and `symbol_ber`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
+from gdiag.ingesters.port_place import CA, ERRORS_FOR, PERFQUERY, SONIC_HEAD, Place
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import whole
 from gdiag.model import Source
@@ -24,23 +26,24 @@ _LONGEST: Final = 1 << 10
 """Characters of a line that are looked at: patterns with a name in front of a name would take for ever on more."""
 
 _SYSFS: Final = re.compile(r"/sys/class/infiniband/([\w.-]+)/ports/(\d+)/(?:(?:hw_)?counters/)?(\w+):\s*(.+)$")
-_PERFQUERY: Final = re.compile(
-    r"^# (?:Port (?:extended )?counters|PortRcvErrorDetails counters|\w+ counters): Lid (\d+) port (\d+)"
-)
 _DOTTED: Final = re.compile(r"^\s*(\w+):\.+(\d+|0x[0-9a-fA-F]+)\s*$")
-_ERRORS_FOR: Final = re.compile(r'^Errors for (?:(0x[0-9a-f]+) )?"([^"]+)"')
 _ERRORS: Final = re.compile(r"^\s*GUID (0x[0-9a-f]+) port (\w+):")
 _BRACKET: Final = re.compile(r"\[(\w+) == (\d+)")
-_CA: Final = re.compile(r"^CA '([\w.-]+)'")
-_PORT: Final = re.compile(r"^\s+Port (\d+):")
 _FIELD: Final = re.compile(r"^\s+(State|Physical state|Rate|Port GUID): (\S+)")
 _ETHTOOL: Final = re.compile(r"^\s*((?:rx|tx)_[\w.]+|[\w.]+_(?:phy|discard|errors?)): (\d+)\s*$")
-_INTERFACE: Final = re.compile(r"^\s*NIC statistics(?: for ([\w.@-]+))?:?\s*$")
-_NAMED: Final = re.compile(r"(?:ethtool\s+(?:-S|--statistics)\s+|^\W*)([A-Za-z][\w.@-]*)\W*$")
+_BER: Final = re.compile(r"^\s*(Raw|Effective|Symbol)(?: Physical)? BER\s*:\s*(\d+(?:\.\d+)?[eE]-?\d+|0)\s*$")
+_RATE: Final = re.compile(r"\d+(?:\.\d+)?(?:[eE]-?\d+)?$")
+_BER_TABLE: Final = re.compile(r":\s*Raw BER\s*:")
+_BER_COLUMNS: Final = {
+    "Raw BER": "raw_ber",
+    "Effective BER": "effective_ber",
+    "Eff BER": "effective_ber",
+    "Symbol BER": "symbol_ber",
+}
+_MLXLINK: Final = re.compile(r"\bmlxlink\b.*?-d\s+(\S+)")
 _GROWN: Final = re.compile(r'(\S+)/P(\d+)\s+-\s+"(\w+)" increased during the run \(difference value=(\d+)')
 _LINK: Final = re.compile(r"^\s*(0x[0-9a-f]+)\s+\d+\s+(\d+)\[.*?\] ==\( *\d+X +(\d+(?:\.\d*)?) Gbps (\w+)/ *(\w+)\)")
 _SONIC: Final = re.compile(r"^\s*(Ethernet\d+)((?:\s+[\d,]+|\s+N/A){8})\s*$")
-_SONIC_HEAD: Final = re.compile(r"Port (Tx|Rx)\s+PFC0\s+PFC1")
 _RENAMED: Final = {
     "symbol_error_counter": "symbol_error",
     "link_downed_counter": "link_downed", "vl15dropped": "vl15_dropped", "v_l15_dropped": "vl15_dropped",
@@ -51,7 +54,7 @@ _RENAMED: Final = {
     "port_xmit_discard": "port_xmit_discards", "port_rcv_remote_phys_err": "port_rcv_remote_physical_errors", "port_rcv_switch_rel_errors": "port_rcv_switch_relay_errors",
 }  # fmt: skip
 _STATES: Final = {"4: ACTIVE": 1.0, "5: LinkUp": 1.0}
-_CERTAIN: Final = (_PERFQUERY, _SYSFS, _ERRORS_FOR, _CA, _LINK, _SONIC_HEAD, _GROWN)
+_CERTAIN: Final = (PERFQUERY, _SYSFS, ERRORS_FOR, CA, _LINK, SONIC_HEAD, _GROWN, _BER, _BER_TABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +67,20 @@ class _Row:
     guid: str | None = None
 
 
+_Placed = tuple[_Row, str | None, float | None]
+
+
 def recognise(given: Input) -> float:
-    lines = [line[:_LONGEST] for line in given.head[:16384].decode("utf-8", "replace").splitlines()]
+    place = Place()
+    lines = [place.bare(line[:_LONGEST]) for line in given.head[:16384].decode("utf-8", "replace").splitlines()]
     if any(pattern.search(line) for line in lines[:200] for pattern in _CERTAIN):
         return 0.96
     return 0.6 if sum(bool(_ETHTOOL.match(line)) for line in lines[:200]) >= 3 else 0.0
 
 
-def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 - counters have no columns to map
+def read(given: Input, options: Options) -> Reading:
     lines = [line[:_LONGEST] for line in given.data().decode("utf-8", "replace").splitlines()]
-    rows = list(_rows(lines))
+    rows = list(_rows(lines, options.tz))
     if not rows:
         raise InputError(f"{given.path} names network ports but holds no counter of one")
     return Reading(Source(given.path, FORMAT, len(rows), notes=_notes(lines)), ports=_table(rows))
@@ -85,53 +92,37 @@ def canonical(name: str) -> str:
     return _RENAMED.get(snake, snake)
 
 
-@dataclass(slots=True)
-class _Place:
-    """The port that the lines read last belong to."""
-
-    device: str | None = None
-    port: int | None = None
-    guid: str | None = None
-    direction: str = "tx"
-    above: str = ""
-    """The line before."""
-
-
-def _rows(lines: list[str]) -> Iterator[_Row]:
-    place = _Place()
-    for number, line in enumerate(lines, start=1):
+def _rows(lines: list[str], tz: str | None) -> Iterator[_Placed]:
+    """Rows with the host and the moment of their reading."""
+    place = Place()
+    columns: list[str] = []
+    for number, raw in enumerate(lines, start=1):
+        line = place.bare(raw)
+        rows: Iterable[_Row] = ()
         if found := _SYSFS.search(line):
-            yield from _sysfs(number, found)
-        elif not _moved(line, place):
-            yield from _infiniband(number, line, place) or _ethernet(number, line, place)
-        place.above = line
+            rows = _sysfs(number, found)
+        elif _BER_TABLE.search(line):
+            columns = [name.strip() for name in line.split(" : ")]
+        elif columns and len(cells := line.split(" : ")) == len(columns):
+            rows = _error_rates(number, dict(zip(columns, (c.strip() for c in cells), strict=True)))
+        elif found := _MLXLINK.search(line):
+            place.device, place.port = found[1], None
+        elif not place.moved(line):
+            rows = _infiniband(number, line, place) or _ethernet(number, line, place)
+            if not rows:
+                place.noted(line, tz)
+        yield from ((row, place.host, place.time) for row in rows)
+        if line.strip():
+            place.above = line
 
 
-def _moved(line: str, place: _Place) -> bool:
-    """Whether the line says which port follows."""
-    if found := _PERFQUERY.match(line):
-        place.device, place.port, place.guid = f"lid {found[1]}", whole(found[2], bits=32), None
-    elif found := _ERRORS_FOR.match(line):
-        place.device = found[2]
-    elif found := _CA.match(line):
-        place.device, place.port = found[1], None
-    elif found := _PORT.match(line):
-        place.port = whole(found[1], bits=32)
-    elif found := _INTERFACE.match(line):
-        named = _NAMED.search(place.above)
-        place.device, place.port, place.guid = found[1] or (named[1] if named else None), None, None
-    elif found := _SONIC_HEAD.search(line):
-        place.direction = found[1].lower()
-    else:
-        return False
-    return True
-
-
-def _infiniband(number: int, line: str, place: _Place) -> list[_Row]:
+def _infiniband(number: int, line: str, place: Place) -> list[_Row]:
     if found := _GROWN.search(line):
         # ibdiagnet took both readings itself and prints their difference.
         name = canonical(found[3])
         return [_Row(number, name, value, found[1], int(found[2])) for value in (0.0, float(found[4]))]
+    if found := _BER.match(line):
+        return [_Row(number, f"{found[1].lower()}_ber", float(found[2]), place.device, place.port)]
     if found := _ERRORS.match(line):
         # The row of port ALL is the sum of the others.
         where = (place.device, whole(found[2], bits=32), found[1])
@@ -147,7 +138,16 @@ def _infiniband(number: int, line: str, place: _Place) -> list[_Row]:
     return []
 
 
-def _ethernet(number: int, line: str, place: _Place) -> list[_Row]:
+def _error_rates(number: int, cells: dict[str, str]) -> Iterator[_Row]:
+    """A port's row of ibdiagnet's net_dump_ext: bit error rates before and after correction."""
+    name, at = cells.get("Node Desc", "").strip('"') or cells.get("GUID", ""), cells.get("#", "")
+    port = whole(at, bits=32) if at.isdecimal() else None
+    for title, counter in _BER_COLUMNS.items():
+        if _RATE.match(cells.get(title, "")):
+            yield _Row(number, counter, float(cells[title]), name if port is not None else f"{name} {at}", port)
+
+
+def _ethernet(number: int, line: str, place: Place) -> list[_Row]:
     if found := _SONIC.match(line):
         cells = [c.replace(",", "") for c in found[2].split()]
         names = [f"{place.direction}_prio{i}_pause" for i in range(len(cells))]
@@ -185,17 +185,17 @@ def _state(number: int, field: str, value: str, device: str, port: int | None) -
         yield _Row(number, "rate", float(value), device, port)
 
 
-def _table(rows: Iterable[_Row]) -> pl.DataFrame:
+def _table(rows: Iterable[_Placed]) -> pl.DataFrame:
     known = thresholds()
     schema = {"line": pl.Int64, "counter": pl.String, "value": pl.Float64, "device": pl.String, "port": pl.Int32,
-              "guid": pl.String, "saturated": pl.Boolean}  # fmt: skip
+              "guid": pl.String, "saturated": pl.Boolean, "host": pl.String, "time": pl.Float64}  # fmt: skip
     data = [
-        (r.line, r.counter, r.value, r.device, r.port, r.guid, _saturated(known.get(r.counter), r.value)) for r in rows
+        (r.line, r.counter, r.value, r.device, r.port, r.guid, _saturated(known.get(r.counter), r.value), host, time)
+        for r, host, time in rows
     ]
     frame = pl.DataFrame(data, schema=schema, orient="row")
-    return frame.with_columns(
-        snapshot=pl.col("line").cum_count().over("device", "port", "guid", "counter").cast(pl.Int32) - 1
-    )
+    port = ("host", "device", "port", "guid", "counter")
+    return frame.with_columns(snapshot=pl.col("line").cum_count().over(port).cast(pl.Int32) - 1)
 
 
 def _saturated(limit: object, value: float) -> bool:

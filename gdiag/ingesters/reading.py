@@ -95,6 +95,7 @@ class Reading:
     devices: pl.DataFrame | None = None
     facts: pl.DataFrame | None = None
     ports: pl.DataFrame | None = None
+    operations: pl.DataFrame | None = None
     baselines: pl.DataFrame | None = None
     rejects: pl.DataFrame | None = None
     config: dict[str, Value] = field(default_factory=dict)

@@ -1,13 +1,31 @@
-"""Ports: what each counter showed first and last, and what it gained in between."""
+"""Ports: what each counter showed first and last, what it gained in between and when."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
+import numpy as np
 import polars as pl
 
-KEYS = ("host", "device", "port", "guid")
+from gdiag.measures.step_time import StepTimes
+from gdiag.measures.telemetry import step_stamps
+
+KEYS: Final = ("host", "device", "port", "guid")
+STATES: Final = frozenset({"active", "link_up", "disabled", "rate", "raw_ber", "effective_ber", "symbol_ber"})
+"""What is no count and may fall."""
+_INTERVALS: Final = 8
+"""Intervals between readings from which on it can be told whether a counter grows when steps are slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What a counter gained between two readings; times in Unix seconds, None where not known."""
+
+    growth: float
+    start: float | None
+    end: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,25 +37,100 @@ class Counter:
     host: str | None
     counter: str
     last: float
-    growth: float | None
-    """Last minus first reading, None for one reading or after a reset."""
+    intervals: tuple[Interval, ...]
+    """Between consecutive readings; those left out between which some counter of the port fell: a reset, or another port."""
     saturated: bool
     source: int | None
     line: int | None
+
+    @property
+    def growth(self) -> float | None:
+        """What it gained over all intervals, None for one reading."""
+        return sum(i.growth for i in self.intervals) if self.intervals else None
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """First and last moment between which it grew; None without clocks or growth."""
+        grown = [(i.start, i.end) for i in self.intervals if i.growth > 0 and i.start is not None and i.end is not None]
+        return (min(a for a, _ in grown), max(b for _, b in grown)) if grown else None
+
+    @property
+    def hours(self) -> float | None:
+        """Hours between the first and the last reading."""
+        known = [(i.start, i.end) for i in self.intervals if i.start is not None and i.end is not None]
+        return (max(b for _, b in known) - min(a for a, _ in known)) / 3600 if known else None
 
 
 def counters(ports: pl.DataFrame) -> Iterator[Counter]:
     """Every counter of every port, in file order; readings ordered by time where known, else by file and place."""
     ordered = ports.sort("time", "source", "snapshot", nulls_last=True, maintain_order=True)
-    for key, part in ordered.group_by(*KEYS, "counter", maintain_order=True):
-        host, device, port, guid, counter = key
-        values = part["value"].to_list()
-        growth = values[-1] - values[0] if len(values) > 1 and values[-1] >= values[0] else None
+    for key, port in ordered.group_by(KEYS, maintain_order=True):
+        host, device, number, guid = key
         name = " ".join(
-            filter(None, [str(device) if device else str(guid or ""), f"port {port}" if port is not None else ""])
+            filter(None, [str(device) if device else str(guid or ""), f"port {number}" if number is not None else ""])
         )
-        last = part.row(-1, named=True)
-        yield Counter(
-            name.strip() or "the port", host if isinstance(host, str) else None, str(counter), values[-1], growth,
-            bool(part["saturated"].fill_null(value=False).any()), last["source"], last["line"],
-        )  # fmt: skip
+        parts = port.partition_by("counter", maintain_order=True)
+        fallen = _fallen(parts)
+        for part in parts:
+            values, times = part["value"].to_list(), part["time"].to_list()
+            last = part.row(-1, named=True)
+            gains = tuple(
+                Interval(values[i + 1] - values[i], times[i], times[i + 1])
+                for i in range(len(values) - 1)
+                if i not in fallen and part["counter"][0] not in STATES
+            )
+            yield Counter(
+                name.strip() or "the port", host if isinstance(host, str) else None, str(last["counter"]), values[-1], gains,
+                bool(part["saturated"].fill_null(value=False).any()), last["source"], last["line"],
+            )  # fmt: skip
+
+
+def _fallen(parts: list[pl.DataFrame]) -> set[int]:
+    """Numbers of the intervals in which some counter of a port fell."""
+    found: set[int] = set()
+    for part in parts:
+        if part["counter"][0] not in STATES:
+            found.update(np.flatnonzero(np.diff(part["value"].to_numpy()) < 0).tolist())
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How a counter's growth lies to the slow steps of the run."""
+
+    inside: int
+    """Slow steps within the intervals in which it grew."""
+    slow: int
+    """Slow steps between the first and the last reading."""
+    steps: int
+    """All steps between them."""
+    intervals: int
+    chance: float | None
+    """Slow steps that would lie inside if the growth came at any other time of the same readings, on average."""
+    p: float | None
+    """Share of those other times at which as many would lie inside; None with too few readings to tell."""
+
+
+def match(counter: Counter, times: StepTimes, slow: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Match | None:
+    """The growth of a counter against slow steps (indices into `times`); None where the clocks do not meet.
+
+    Chance is the same pattern of growth, turned by every number of intervals: it keeps bursts on both sides.
+    """
+    dated = [i for i in counter.intervals if i.start is not None and i.end is not None and i.end > i.start]
+    if not dated or np.isfinite(times.time).sum() < 2:
+        return None
+    stamps = step_stamps(times)
+    starts, ends = (np.array([getattr(i, side) for i in dated], dtype=float) for side in ("start", "end"))
+    # `date` prints whole seconds: a reading was made in the second after its stamp.
+    starts, ends = starts + 0.5, ends + 0.5
+    held = np.array([np.sum((stamps[slow] > a) & (stamps[slow] <= b)) for a, b in zip(starts, ends, strict=True)])
+    covered = int(np.sum((stamps > starts.min()) & (stamps <= ends.max())))
+    if covered < 2:
+        return None
+    grown = np.array([i.growth > 0 for i in dated])
+    inside = int(held[grown].sum())
+    chance = p = None
+    if len(dated) >= _INTERVALS and not grown.all():
+        turned = np.array([held[np.roll(grown, k)].sum() for k in range(1, len(dated))])
+        chance, p = float(turned.mean()), float((1 + np.sum(turned >= inside)) / len(dated))
+    return Match(inside, int(held.sum()), covered, len(dated), chance, p)

@@ -12,6 +12,7 @@ from gdiag.measures.attribution import Attribution, attribute
 from gdiag.measures.bandwidth import Sweep, sweeps
 from gdiag.measures.changes import Learning, learning
 from gdiag.measures.collective_timeouts import Timeouts, timeouts
+from gdiag.measures.collective_waits import Waits, operation_waits, step_waits
 from gdiag.measures.coupling import Coupling, coupling
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.data import Window, batch_window, own_history_z
@@ -117,6 +118,16 @@ class RunView:
         """Who waits and who does not arrive where collectives time out; None without time-outs."""
         ranks = self.steps["rank"].max() if "rank" in self.steps.columns else None
         return timeouts(self.events, int(ranks) + 1 if isinstance(ranks, int) else None)
+
+    @cached_property
+    def collective_waits(self) -> list[Waits]:
+        """Own times of the run's collectives: per step, per single operation, where logged."""
+        restarts = [restart.step for restart in self.trajectory.restarts]
+        seen = (
+            step_waits(self.paths[0].frame, self.steps, restarts),
+            operation_waits(self._own(self.records.operations)),
+        )
+        return [waits for waits in seen if waits is not None]
 
     def placed(self, start: float, end: float) -> Place | None:
         """Where a stretch of telemetry time lies in this run, and its effect on step time; None without telemetry."""

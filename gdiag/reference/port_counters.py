@@ -15,10 +15,12 @@ class Threshold:
     counter: str
     """As sysfs spells it, in lower case."""
     meaning: str
+    kind: str
+    """errors (a link that damages), congestion (a link that has no room), management."""
     info: float | None
     warning: float | None
     growth: float | None
-    """Growth between two readings above which it is a warning; None = never."""
+    """Growth in an hour, or between two readings less apart, above which it is a warning; None = never."""
     saturates: float | None
     """Value at which the counter stops counting."""
     source: str
@@ -34,7 +36,7 @@ def thresholds() -> dict[str, Threshold]:
 
     return {
         row["counter"]: Threshold(
-            row["counter"], row["meaning"], number(row["info"]), number(row["warning"]), number(row["growth"]),
+            row["counter"], row["meaning"], row["kind"], number(row["info"]), number(row["warning"]), number(row["growth"]),
             number(row["saturates"]), row["source"],
         )
         for row in csv.DictReader(text.splitlines(), delimiter="\t")

@@ -15,6 +15,7 @@ from gdiag.errors import UsageError
 from gdiag.simulate.faults import fault
 from gdiag.simulate.faults.fault import Fault
 from gdiag.simulate.forces import Forces, Group
+from gdiag.simulate.ports import perfquery
 from gdiag.simulate.rows import rows
 from gdiag.simulate.styles import Style, style
 from gdiag.simulate.telemetry import smi_csv
@@ -62,6 +63,8 @@ def simulate(name: str, setup: Setup, *, gz: bool = False) -> Case:
         files["config.yaml"] = "".join(f"{key}: {value}\n" for key, value in settings.items()).encode()
     if forces.farm is not None:
         files["nvidia-smi.csv"] = smi_csv(forces.farm).encode()
+    if forces.port_errors is not None:
+        files["perfquery.txt"] = perfquery(trajectory.times.end, forces.port_errors).encode()
     if gz:
         files = {f"{file}.gz": gzip.compress(content, mtime=0) for file, content in files.items()}
     truth = Truth(

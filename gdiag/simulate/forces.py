@@ -111,6 +111,8 @@ class Forces:
     layer_every: int = 1
     farm: Farm | None = None
     """GPUs whose telemetry is written beside the log and whose clocks set the pace."""
+    port_errors: Floats | None = None
+    """Packets that a port receives damaged in each step (n,): its counters are then written beside the log."""
 
     def __post_init__(self) -> None:
         """Lay out an undisturbed run."""

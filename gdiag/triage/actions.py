@@ -182,6 +182,16 @@ def compare_ranks(case: Case) -> str:
     return f"Re-run the step on {who}'s node and on another with the same batch and weights and compare gradients{_where(case)} bit by bit"
 
 
+def mend_link(case: Case) -> str:
+    """The port's own name where counters tell it."""
+    port = case.value("port", "GD706")
+    return f"Replace the cable or transceiver of {port or 'the port with errors'}{_host(case)}, then the NIC; check both ends with ibdiagnet"
+
+
+def _host(case: Case) -> str:
+    return f" of {case.host}" if case.host else ""
+
+
 def cool(case: Case) -> str:
     """Airflow first."""
     return f"Check inlet temperature, fans and airflow for {_device(case)}; repaste or replace the card when it repeats on one card only"
@@ -229,7 +239,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "oversubscribed_fabric": (plain("Add spine capacity, or lower the data-parallel degree across the oversubscribed tier"), plain("Place each job's ranks under as few leaf switches as possible")),
     "competing_traffic": (plain("Isolate the training network from storage and management traffic"),),
     "flow_control": (plain("Tune PFC and ECN/DCQCN: check pause frames per priority and that training traffic is on the lossless priority"),),
-    "link_fault": (plain("Replace the cable or transceiver of the port with errors, then the NIC; check with ibdiagnet"),),
+    "link_fault": (mend_link,),
     "transport_fallback": (plain("Check the NCCL INFO lines: NVLink, GPUDirect RDMA and the right network interface must be in use; unset overrides of topology and transports"),),
     "software_fault": (first_error, plain("Check driver, CUDA and NCCL versions against the last good run")),
     "time_limit": (plain("Resume from the last checkpoint with a longer time limit, and save a checkpoint on the scheduler's warning signal"),),

@@ -27,7 +27,7 @@ LEAST: Final = 0.005
 """Causes that would be shown as 0.00 are not listed at all."""
 FEW: Final = 5
 """At most this many causes are listed."""
-DECIDING: Final = frozenset({"data", "rank", "layer", "telemetry", "schedule", "resume", "config"})
+DECIDING: Final = frozenset({"data", "rank", "layer", "telemetry", "schedule", "resume", "config", "ports"})
 """Families of which at least one must speak for a cause before its band may be high: a curve's shape alone never does."""
 SHAPE_ONLY: Final = frozenset(
     {"single_spike", "repeated_spikes", "step_up", "divergence", "hard_batches", "gradient_explosion"}

@@ -13,7 +13,9 @@ from typing import Final, Literal
 from gdiag.model import Severity
 from gdiag.triage.case import Case
 
-Family = Literal["loss", "gradient", "layer", "data", "rank", "telemetry", "schedule", "resume", "config", "numerics"]
+Family = Literal[
+    "loss", "gradient", "layer", "data", "rank", "telemetry", "schedule", "resume", "config", "numerics", "ports"
+]
 Sentence = Callable[[Case], str | None]
 
 
@@ -140,6 +142,24 @@ def _path(*words: str) -> Sentence:
         path = case.value("path", "GD702")
         finding = case.find("GD702")
         return finding.message if finding and isinstance(path, str) and path.startswith(words) else None
+
+    return sentence
+
+
+def _ports(kind: str, *, window: bool) -> Sentence:
+    """The sentence of a port whose counters of one kind matter.
+
+    window: of one whose growth and the slow steps only share the window of two readings; else of the others.
+    """
+
+    def sentence(case: Case) -> str | None:
+        for finding in case.findings:
+            if finding.code != "GD706" or finding.severity < Severity.WARNING or finding.measure("kind") != kind:
+                continue
+            shared = finding.measure("meets_slow_steps") is True and finding.number("p") is None
+            if shared is window:
+                return finding.message
+        return None
 
     return sentence
 
@@ -361,6 +381,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("power_cap", "telemetry", 4.0, found("GD602", least=Severity.WARNING)),
     Rule("straggler", "rank", 3.0, found("GD505", least=Severity.WARNING)),
     Rule("network_congestion", "telemetry", 3.0, said("share", "communication", "the added time is communication time", "GD501", "GD502", "GD504")),
+    Rule("link_fault", "telemetry", 3.0, said("share", "communication", "the added time is communication time", "GD501", "GD502", "GD504")),
     Rule("dataloader_stall", "telemetry", 3.0, said("share", "data", "the added time is data-loading time", "GD501", "GD502", "GD504")),
     Rule("periodic_pause", "telemetry", 2.0, found("GD503")),
     Rule("memory_pressure", "telemetry", 2.2, found("GD506")),
@@ -371,7 +392,15 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("link_fault", "telemetry", 1.8, _path("half", "one of four")),
     Rule("network_congestion", "telemetry", 1.5, found("GD703", "GD704", least=Severity.WARNING)),
     Rule("flow_control", "telemetry", 1.2, found("GD703", least=Severity.WARNING)),
-    Rule("link_fault", "telemetry", 2.2, found("GD706", "GD709", least=Severity.WARNING)),
+    Rule("link_fault", "telemetry", 2.2, found("GD709", least=Severity.WARNING)),
+    # Ports: errors are a damaged link, waits and drops a link without room. That counters were read before and after says
+    # less than that they grow when steps are slow.
+    Rule("link_fault", "ports", 2.2, _ports("errors", window=False)),
+    Rule("link_fault", "ports", 0.8, _ports("errors", window=True)),
+    Rule("network_congestion", "ports", 1.8, _ports("congestion", window=False)),
+    Rule("network_congestion", "ports", 0.7, _ports("congestion", window=True)),
+    Rule("network_congestion", "telemetry", 2.2, found("GD707", least=Severity.WARNING)),
+    Rule("straggler", "rank", -1.5, at_least("ranks", 2, "the collective is slow for all {:.0f} ranks, not only for those that wait", "GD707")),
     Rule("flow_control", "telemetry", 2.6, at_least("pauses", 1, "flow control paused traffic {:,.0f} times", "GD706")),
     Rule("link_fault", "telemetry", -1.5, at_least("pauses", 1, "paused traffic is no damaged link", "GD706")),
     Rule("competing_traffic", "telemetry", 1.8, found("GD708", least=Severity.WARNING)),
@@ -382,6 +411,10 @@ RULES: Final[tuple[Rule, ...]] = (
 """Every rule; the first of equal weight in a family is the one shown."""
 
 Columns = tuple[str, ...]
+_PORTS: Final[tuple[Columns, str]] = (
+    ("ports.value",),
+    "port counters of the hosts at several moments, each with host and date",
+)
 WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
     "bad_batch": (
         (("steps.sample_start", "steps.samples"), "sample ids per step, to replay the batch"),
@@ -401,7 +434,8 @@ WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
     "vanishing_gradient": ((("layers.grad_norm",), "per-layer gradient norms"),),
     "overfitting": ((("steps.eval_loss",), "the validation loss"),),
     "thermal_throttling": ((("gpus.reasons", "gpus.clock_sm"), "GPU clocks and event reasons"),),
-    "network_congestion": ((("steps.comm_time",), "communication time per step"),),
+    "network_congestion": ((("steps.comm_time", "operations.seconds"), "communication time per step"), _PORTS),
+    "link_fault": (_PORTS,),
     "dataloader_stall": ((("steps.data_time",), "data-loading time per step"),),
     "straggler": ((("steps.rank",), "step or compute time per rank"),),
     "unknown_step_time_drift": (

@@ -40,7 +40,7 @@ LEADS: Final = (
     "GD403", "GD404", "GD606", "GD401", "GD402", "GD101", "GD116", "GD204", "GD208", "GD202", "GD203", "GD109",
     "GD115", "GD118", "GD112", "GD117", "GD302", "GD306", "GD104", "GD103", "GD105", "GD102", "GD307", "GD201", "GD303", "GD304",
     "GD107", "GD108", "GD110", "GD111", "GD213", "GD205", "GD206", "GD210", "GD211", "GD113", "GD207", "GD601",
-    "GD603", "GD602", "GD505", "GD504", "GD707", "GD501", "GD502", "GD604", "GD506", "GD503", "GD701",
+    "GD603", "GD602", "GD505", "GD504", "GD501", "GD502", "GD707", "GD604", "GD506", "GD503", "GD701",
 )  # fmt: skip
 """Among findings of equal severity the first of these names the incident: proof before shape, shape before hint."""
 
@@ -128,6 +128,8 @@ def group(findings: tuple[Finding, ...], facts: RunFacts) -> list[list[Finding]]
 def _room(finding: Finding) -> str:
     if finding.code in HARDWARE:
         return "model"
+    if finding.code == "GD707":
+        return "time"
     return ROOM[finding.code[:3]]
 
 
@@ -145,6 +147,9 @@ def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
         return next(same_layer, None)
     if finding.code in ALONE and not (finding.code == "GD305" and finding.severity > Severity.INFO):
         return None
+    if finding.measure("meets_slow_steps") is True:
+        slow = (g for g in groups if g.room == "time" or "GD009" in g.codes)
+        return next((g for g in slow if _overlaps_in_time(finding, g)), None)
     room = _room(finding) if finding.code in PATTERN or finding.code.startswith(("GD5", "GD6")) else "model"
     same = [g for g in groups if g.room == room and not g.codes <= ALONE]
     if finding.code in LEARNING:

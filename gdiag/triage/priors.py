@@ -31,7 +31,7 @@ _HANG: Final = {"software_fault": 0.35, "hardware_fault": 0.2, "link_fault": 0.1
 _SLOW: Final = {
     "unknown_step_time_drift": 0.35, "thermal_throttling": 0.08, "network_congestion": 0.12, "dataloader_stall": 0.12,
     "straggler": 0.08, "power_cap": 0.04, "power_brake": 0.02, "memory_pressure": 0.05, "competing_traffic": 0.03,
-    "periodic_pause": 0.03, "config_change": 0.05,
+    "periodic_pause": 0.03, "config_change": 0.05, "link_fault": 0.02,
 }  # fmt: skip
 _FABRIC: Final = {
     "transport_fallback": 0.15, "network_congestion": 0.15, "oversubscribed_fabric": 0.12, "link_fault": 0.15,
@@ -92,7 +92,9 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
     "clock_outlier": {"thermal_throttling": 0.2, "power_cap": 0.2, "hardware_fault": 0.15, "straggler": 0.1},
     "ecc_error": {"hardware_fault": 0.75, "silent_data_corruption": 0.06},
     "gpu_error": {"hardware_fault": 0.6, "software_fault": 0.2},
-    "slow_collective": _FABRIC, "low_bandwidth": _FABRIC, "bandwidth_collapse": _FABRIC, "latency_jitter": _FABRIC,
+    "slow_collective": {"network_congestion": 0.25, "link_fault": 0.12, "competing_traffic": 0.1, "straggler": 0.1,
+                        "oversubscribed_fabric": 0.08, "flow_control": 0.05, "transport_fallback": 0.04, "config_change": 0.05},
+    "low_bandwidth": _FABRIC, "bandwidth_collapse": _FABRIC, "latency_jitter": _FABRIC,
     "wrong_results": {"silent_data_corruption": 0.45, "hardware_fault": 0.25, "software_fault": 0.15},
     "port_errors": {"link_fault": 0.5, "network_congestion": 0.12, "flow_control": 0.12},
     "inconsistent_output": {},

@@ -72,3 +72,37 @@ def test_lossless_class_not_applied() -> None:
 def test_one_paused_counter_is_not_followed_by_none() -> None:
     (finding,) = judge(reading(rx_prio3_pause=7))
     assert finding.message == "flow control paused traffic 7 times since the last reset (rx_prio3_pause)"
+
+
+def test_a_bit_error_rate_after_correction() -> None:
+    (finding,) = judge("Effective Physical BER : 3E-9\nRaw Physical BER : 1E-8\n")
+    assert "effective_ber is 3e-09" in finding.message
+    assert finding.severity is Severity.WARNING
+    assert judge("Effective Physical BER : 15E-255\nSymbol BER : 15E-255\n") == []
+
+
+def test_what_grows_over_hours_is_allowed_as_much_every_hour() -> None:
+    def at(hour: int, errors: int) -> str:
+        return f"2026-01-05 {hour:02}:00:00\nhost n1\n" + reading(symbol_error=errors)
+
+    assert [f.severity for f in judge(at(1, 0), at(11, 600))] == [Severity.INFO]
+    (finding,) = judge(at(1, 0), at(2, 600))
+    assert finding.where.host == "n1"
+    assert finding.where.last_time is not None
+    assert finding.where.time == finding.where.last_time - 3600
+
+
+def test_a_port_whose_counters_fell_is_another_one_or_was_reset() -> None:
+    before, after = reading(port_rcv_errors=4, port_rcv_data=9000), reading(port_rcv_errors=9, port_rcv_data=50)
+    assert judge(before, after) == []
+
+
+def test_waits_for_credit_are_a_share_of_the_time() -> None:
+    def at(wait: int, data: int) -> str:
+        return reading(port_xmit_wait=wait, port_xmit_data=data)
+
+    (finding,) = judge(at(0, 0), at(100, 900))
+    assert "10% of its sending time" in finding.message
+    assert finding.measure("kind") == "congestion"
+    assert judge(at(0, 0), at(5, 995)) == []
+    assert judge(at(100, 900)) == []

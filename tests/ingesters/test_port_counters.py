@@ -151,3 +151,44 @@ def test_ibdiagnet_prints_what_grew() -> None:
     assert last.select("device", "port", "counter", "value").rows() == [
         ("node-7/U1", 1, "link_downed", 2.0), ("S0002c90200404618", 12, "symbol_error", 512.0),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "above",
+    ["Mon Nov 30 02:16:40 UTC 2026\nhostname: node-7\n", "2026-11-30T02:16:40Z\n=== node-7 ===\n", "1796005000\n[root@node-7 ~]# perfquery -x\n",
+     "Mon 30 Nov 2026 02:16:40 AM UTC\nHost: node-7\n"],
+)  # fmt: skip
+def test_host_and_moment_stand_above_a_dump(above: str) -> None:
+    table = rows(above + PERFQUERY)
+    assert table["host"].unique().to_list() == ["node-7"]
+    assert table["time"].unique().to_list() == [1796005000.0]
+
+
+def test_a_collector_prints_the_host_in_front_of_every_line() -> None:
+    lines = ("Mon Nov 30 02:16:40 UTC 2026\n" + PERFQUERY).splitlines()
+    text = "".join(f"{host}: {line}\n" for host in ("node-1", "node-2") for line in lines)
+    table = rows(text)
+    assert table["host"].unique(maintain_order=True).to_list() == ["node-1", "node-2"]
+    assert table["snapshot"].unique().to_list() == [0]
+    assert port_counters.recognise(Input("x", text.encode())) > 0.9
+
+
+def test_bit_error_rates_of_mlxlink_and_ibdiagnet() -> None:
+    text = "$ mlxlink -d mlx5_2 -c\nRaw Physical BER                   : 4E-8\nEffective Physical BER             : 15E-255\nSymbol BER : 3E-16\n"
+    table = rows(text)
+    assert dict(zip(table["counter"], table["value"], strict=True)) == {
+        "raw_ber": 4e-8,
+        "effective_ber": 15e-255,
+        "symbol_ber": 3e-16,
+    }
+    assert table["device"].unique().to_list() == ["mlx5_2"]
+    dump = (
+        "Ty : # : #IB : GUID : LID : Sta : Raw BER : Effective BER : Symbol BER : Symbol Err : Node Desc\n"
+        'SW : 17 : 17 : 0x1 : 10 (0xa) : ACT : 1e-12 : 2e-11 : 3e-14 : 4 : "MF0;leaf01:MQM9700/U1"\n'
+        'CA : 1 : 1 : 0x2 : 11 (0xb) : ACT : N/A : N/A : N/A : 0 : "gpu-1 mlx5_0"\n'
+    )
+    table = rows(dump)
+    assert table.select("device", "port", "counter", "value").rows() == [
+        ("MF0;leaf01:MQM9700/U1", 17, "raw_ber", 1e-12), ("MF0;leaf01:MQM9700/U1", 17, "effective_ber", 2e-11),
+        ("MF0;leaf01:MQM9700/U1", 17, "symbol_ber", 3e-14),
+    ]  # fmt: skip

@@ -23,7 +23,7 @@ CAUSES = {
     "optimizer_state_lost", "resume_mismatch", "data_repeated", "data_order", "config_change", "lr_batch_mismatch",
     "overfitting", "vanishing_gradient", "dead_layer", "bad_initialization", "weight_decay_too_small",
     "silent_data_corruption", "replica_divergence", "hardware_fault", "thermal_throttling", "power_cap", "power_brake",
-    "straggler", "network_congestion", "dataloader_stall", "periodic_pause", "memory_pressure", "software_fault",
+    "straggler", "network_congestion", "link_fault", "dataloader_stall", "periodic_pause", "memory_pressure", "software_fault",
     "unknown_step_time_drift", "unknown", "step_counter_lost", "loss_scale_lost",
 }  # fmt: skip
 

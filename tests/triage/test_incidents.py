@@ -5,6 +5,7 @@ from __future__ import annotations
 from gdiag.model import DataWindow, Finding, Incident, Location, Measure, Severity
 from gdiag.triage import explain
 from gdiag.triage.facts import RunFacts
+from gdiag.triage.incidents import group
 
 WARNING, INFO, CRITICAL = Severity.WARNING, Severity.INFO, Severity.CRITICAL
 
@@ -164,3 +165,17 @@ def test_a_lone_gradient_spike_changes_nothing() -> None:
     assert incident.actions == (
         "Nothing to change while the loss does not follow: go on, and look again if it returns",
     )
+
+
+def test_ports_that_grow_when_steps_are_slow_are_evidence_of_the_same_incident() -> None:
+    def found(code: str, first: float, last: float, *evidence: Measure) -> Finding:
+        where = Location(run="run", step=100 if code == "GD504" else None, last_step=200, time=first, last_time=last)
+        return Finding(code, code, Severity.WARNING, code, where, evidence)
+
+    slow = found("GD504", 1000.0, 2000.0)
+    meets = found("GD706", 1500.0, 1600.0, Measure("meets_slow_steps", value=True), Measure("kind", "errors"))
+    apart = found("GD706", 1500.0, 1600.0, Measure("meets_slow_steps", value=False))
+    later = found("GD706", 5000.0, 5100.0, Measure("meets_slow_steps", value=True))
+    groups = group((slow, meets, apart, later), RunFacts("run"))
+    assert [slow, meets] in groups
+    assert len(groups) == 3

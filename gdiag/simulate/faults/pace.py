@@ -88,6 +88,22 @@ def _congestion(forces: Forces) -> list[Event]:
     ]
 
 
+def _link(forces: Forces) -> list[Event]:
+    """Steps are slow where packets arrive damaged and have to be sent again."""
+    at = _bursts(forces, forces.comm, 0.8, 2.5)
+    forces.port_errors = np.where(forces.comm > 0, forces.rng.poisson(12.0, forces.n), 0).astype(np.float64)
+    return [
+        Event(
+            "link_errors",
+            ("link_fault",),
+            ("slow_steps", "step_time_shift", "slow_collective", "port_errors"),
+            forces.seen(at),
+            slow=True,
+            tolerates_more=True,
+        )
+    ]
+
+
 def _memory(forces: Forces) -> list[Event]:
     at = forces.pick(0.1, 0.2)
     forces.memory += float(forces.rng.uniform(0.15, 0.3)) * np.clip(
@@ -104,5 +120,6 @@ FAULTS: Final = (
     Fault("periodic-pause", "a pause every so many steps", _pause, _TIME, True, "a pause at a fixed period (checkpoint or evaluation)", sudden=False),
     Fault("dataloader-stall", "bursts of steps that wait for data", _stall, _TIME | needs("parts"), sudden=False),
     Fault("network-congestion", "bursts of steps that wait for the network", _congestion, _TIME | needs("parts"), sudden=False),
+    Fault("link-errors", "bursts of steps that wait for the network while a port counts errors", _link, _TIME | needs("parts"), sudden=False),
     Fault("memory-growth", "allocated memory grows", _memory, _TIME | needs("memory"), sudden=False),
 )  # fmt: skip

@@ -1,0 +1,133 @@
+"""Which host, device and port the lines of a counter dump belong to, and when they were read.
+
+Dumps are made by loops: `date; hostname; perfquery`, `pdsh -w … perfquery`, a banner per host, a shell prompt. The tools
+themselves print neither host nor time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters import text
+from gdiag.ingesters.values import whole
+
+PERFQUERY: Final = re.compile(
+    r"^# (?:Port (?:extended )?counters|PortRcvErrorDetails counters|\w+ counters): Lid (\d+) port (\d+)"
+)
+ERRORS_FOR: Final = re.compile(r'^Errors for (?:(0x[0-9a-f]+) )?"([^"]+)"')
+CA: Final = re.compile(r"^CA '([\w.-]+)'")
+SONIC_HEAD: Final = re.compile(r"Port (Tx|Rx)\s+PFC0\s+PFC1")
+_PORT: Final = re.compile(r"^\s+Port (\d+):")
+_INTERFACE: Final = re.compile(r"^\s*NIC statistics(?: for ([\w.@-]+))?:?\s*$")
+_NAMED: Final = re.compile(r"(?:ethtool\s+(?:-S|--statistics)\s+|^\W*)([A-Za-z][\w.@-]*)\W*$")
+_COLLECTED: Final = re.compile(
+    r"^([A-Za-z][\w.-]*): (?=# (?:Port|\w+ counters)|\w+:\.{2,}|/sys/class/infiniband|CA '|Errors for|\s*NIC statistics|"
+    r"\s+(?:\w+: \d|CA type|Port \d|State:|Physical state:|Rate:)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) |\d{4}-\d\d-\d\d[T ])"
+)
+"""A host in front of every line, as pdsh and clush print it."""
+_HOST: Final = re.compile(
+    r"^\W*(?:host(?:name)?|node)\s*[:=]?\s+([A-Za-z][\w.-]*)\W*$|^\[?\w+@([\w-]+)[\w.]*[: ]", re.IGNORECASE
+)
+_BANNER: Final = re.compile(r"^([=#*-])\1+ *([A-Za-z][\w.-]*)[: ]*(?:\1*)$")
+_CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d")
+_DATE: Final = re.compile(
+    r"^\W*(?:\w+[:=] ?)?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? (?:(\w{3}) +(\d+)|(\d+) (\w{3}) (\d{4})),? (\d\d:\d\d:\d\d)"
+    r"(?: ([AP]M))?(?: ([A-Z]{1,5}|[+-]\d{2,4}))?(?: (\d{4}))?\W*$"
+)
+"""`date` in its usual forms: Mon Nov 30 02:16:40 UTC 2026, Mon 30 Nov 2026 02:16:40 AM UTC."""
+_EPOCH: Final = re.compile(r"^\D{0,14}\b(1[0-9]\d{8}|2[01]\d{8})(\.\d+)?\W*$")
+
+
+@dataclass(slots=True)
+class Place:
+    """The port that the lines read last belong to, and the moment of the reading."""
+
+    host: str | None = None
+    device: str | None = None
+    port: int | None = None
+    guid: str | None = None
+    time: float | None = None
+    """Unix seconds; a local clock is read as UTC where no zone is given."""
+    direction: str = "tx"
+    above: str = ""
+    """The line before."""
+
+    def bare(self, line: str) -> str:
+        """The line without the host that a collector printed in front of it, which is remembered."""
+        found = _COLLECTED.match(line)
+        if found is None:
+            return line
+        self.host = found[1]
+        return line[found.end() :]
+
+    def moved(self, line: str) -> bool:
+        """Whether the line says which port follows."""
+        if found := PERFQUERY.match(line):
+            self._banner()
+            self.device, self.port, self.guid = f"lid {found[1]}", whole(found[2], bits=32), None
+        elif found := ERRORS_FOR.match(line):
+            self.device = found[2]
+        elif found := CA.match(line):
+            self._banner()
+            self.device, self.port = found[1], None
+        elif found := _PORT.match(line):
+            self.port = whole(found[1], bits=32)
+        elif found := _INTERFACE.match(line):
+            named = _NAMED.search(self.above)
+            self.device, self.port, self.guid = found[1] or (named[1] if named else None), None, None
+        elif found := SONIC_HEAD.search(line):
+            self.direction = found[1].lower()
+        else:
+            return False
+        return True
+
+    def _banner(self) -> None:
+        """A banner above a port is its host; above the counters of an interface it is the interface."""
+        if found := _BANNER.match(self.above):
+            self.host = found[2]
+
+    def noted(self, line: str, tz: str | None) -> bool:
+        """Whether the line says on which host or when the counters below it were read."""
+        if len(line) > 120 or not line.strip():
+            return False
+        if found := _HOST.match(line):
+            self.host = found[1] or found[2]
+        moment = clock(line, tz)
+        if moment is not None:
+            self.time = moment
+        return found is not None or moment is not None
+
+
+def clock(line: str, tz: str | None) -> float | None:
+    """Unix seconds that a line holds: epoch seconds alone, the output of `date`, or a date and time in figures."""
+    if found := _EPOCH.match(line):
+        return float(found[1] + (found[2] or ""))
+    if not _CLOCK.search(line):
+        return None
+    if found := _DATE.match(line):
+        month, day, year = found[1] or found[4], found[2] or found[3], found[5] or found[9]
+        form = "%d %b %Y %I:%M:%S %p" if found[7] else "%d %b %Y %H:%M:%S"
+        try:
+            moment = datetime.strptime(f"{day} {month} {year} {found[6]} {found[7] or ''}".strip(), form)
+        except ValueError:
+            return None
+        return _unix(moment, found[8] or "", tz)
+    value = text.clocks(pl.Series([line]), tz)[0]
+    return float(value) if value is not None else None
+
+
+def _unix(moment: datetime, zone: str, tz: str | None) -> float:
+    """A local moment in the zone printed beside it, in `tz` where that is no offset that everybody knows."""
+    if zone[:1] in {"+", "-"}:
+        hours, minutes = int(zone[1:3]), int(zone[3:5] or 0)
+        east = timedelta(hours=hours, minutes=minutes) * (1 if zone[0] == "+" else -1)
+        return (moment.replace(tzinfo=UTC) - east).timestamp()
+    place = 0 if zone in {"UTC", "GMT", "Z"} else text.zone_minutes(tz)
+    if isinstance(place, int):
+        return (moment.replace(tzinfo=UTC) - timedelta(minutes=place)).timestamp()
+    return moment.replace(tzinfo=place).timestamp()
