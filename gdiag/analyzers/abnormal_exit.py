@@ -23,7 +23,7 @@ FATAL = {
     "oom": "out of memory", "gpu_lost": "a lost GPU", "nccl_timeout": "a timeout of a collective",
     "nccl_warning": "a failed connection or transfer of NCCL",
 }  # fmt: skip
-BROKEN = r"with error|Connection refused|Connection closed|(?:recv|send) failed|unhandled|Cuda failure|segfault"
+BROKEN = r"with error|with status=[1-9]|Connection refused|Connection closed|(?:recv|send) failed|unhandled|Cuda failure|segfault"
 """NCCL's warnings after which the communicator is lost; the others are advice (wordings: NCCL src/misc and src/transport)."""
 
 

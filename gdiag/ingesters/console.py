@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Final
 
 import polars as pl
@@ -19,6 +20,8 @@ Fix = Callable[[pl.DataFrame], pl.DataFrame]
 
 _CONTROL: Final = bytes(b for b in range(32) if b not in b"\t\n\r\b\f\x1b\x07") + b"\x7f"
 _LAST: list[tuple[bytes, bytes]] = []
+_OWN_TIME: Final = "time of the step"
+"""What a step line itself calls its time, where the prefix holds a clock."""
 DAMAGED: Final = r"^[\s:=#\[]*\d+\s*(?:$|[/|,:\]]|\S+[:=])"
 _TOTAL: Final = r"^[\s:=]*\d+\s*/\s*(\d+)"
 
@@ -190,7 +193,7 @@ def with_prefix(wide: pl.DataFrame, options: Options) -> pl.DataFrame:
         return wide
     extra = [s for s in (console.ranks(prefix), console.clocks(prefix, options.tz)) if s.null_count() < len(s)]
     taken = [s.name for s in extra if s.name in wide.columns]
-    wide = wide.rename({name: f"{name} of the step" if name == "time" else f"{name} #2" for name in taken})
+    wide = wide.rename({name: _OWN_TIME if name == "time" else f"{name} #2" for name in taken})
     return wide.with_columns(extra)
 
 
@@ -270,7 +273,8 @@ def finish(
         found = replace(found, wide=wide)
     asked = set(options.columns.values())
     names: dict[str, str] = {}
-    for old, new in (rename or {}).items():
+    for label, new in (rename or {}).items():
+        old = _OWN_TIME if label == "time" and _OWN_TIME in found.wide.columns else label
         if old in found.wide.columns and old not in asked and new not in names.values():
             names[old] = new
     wide = found.wide.drop([new for new in names.values() if new in found.wide.columns and new not in names]).rename(
@@ -284,9 +288,17 @@ def finish(
         rejects=found.rejects if len(found.rejects) else None,
         notes=(*notes, *found.notes),
     )
-    said = evidence.scan(rest, found.wide.select("line", "step"), options.tz, finished=found.finished)
-    original = {new: old for old, new in names.items()}
+    said = evidence.scan(
+        rest, found.wide.select("line", "step"), options.tz, finished=found.finished, year=_year(found.wide)
+    )
+    original = {new: "time" if old == _OWN_TIME else old for old, new in names.items()}
     source = replace(reading.source, columns={c: original.get(o, o) for c, o in reading.source.columns.items()})
     return replace(
         reading, source=source, events=said.events, exit=said.exit, config={**found.config, **reading.config}
     )
+
+
+def _year(wide: pl.DataFrame) -> int | None:
+    """The year of the first step line that prints a time."""
+    first = wide["time"].drop_nulls().head(1).to_list() if "time" in wide.columns else []
+    return datetime.fromtimestamp(first[0], UTC).year if first and 0 < first[0] < 4e9 else None

@@ -14,6 +14,7 @@ from typing import Final, Literal
 import numpy as np
 import polars as pl
 
+from gdiag.ingesters import machine_lines
 from gdiag.ingesters import text as console
 from gdiag.model import Exit
 from gdiag.schema import TABLES
@@ -94,7 +95,9 @@ class Evidence:
     exit: Exit
 
 
-def scan(rest: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, finished: bool = False) -> Evidence:
+def scan(
+    rest: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, finished: bool = False, year: int | None = None
+) -> Evidence:
     """Look through the lines that are no step lines.
 
     Args:
@@ -102,6 +105,7 @@ def scan(rest: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, fini
         steps: `line`, `step` of its step lines; an event without a step of its own takes the last one before it.
         tz: zone of clocks printed without one.
         finished: the step lines themselves reached the announced last step.
+        year: completes clocks of the kernel, which are printed without one.
     """
     hits = rest.filter(pl.col("text").str.contains_any(list(_NEEDLES), ascii_case_insensitive=True))
     rows: list[dict[str, object]] = []
@@ -120,7 +124,13 @@ def scan(rest: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, fini
         if end:
             ends.append((line, end))
         rows.append(row)
-    return Evidence(_events(rows, steps, tz), _exit(ends, last, finished=finished))
+    machine = machine_lines.among(rest, tz, year)[0].head(_MOST)
+    machine = machine.filter(pl.col("kind") != "oom")  # what a program says of it may be the end of a traceback
+    taken = set(machine["line"])
+    said = _placed(_events([row for row in rows if row["line"] not in taken], tz), steps, ())
+    reported = _placed(machine, steps, ("rank", "host", "bus_id", "value"))
+    events = pl.concat([e for e in (said, reported) if len(e)] or [said], how="diagonal").sort("line")
+    return Evidence(events if len(events) else None, _exit(ends, last, finished=finished))
 
 
 def others(table: pl.DataFrame, taken: pl.Series) -> pl.DataFrame:
@@ -186,31 +196,27 @@ def _tracebacks(others: pl.DataFrame, hits: pl.DataFrame) -> dict[int, tuple[int
     return found
 
 
-def _events(rows: list[dict[str, object]], steps: pl.DataFrame, tz: str | None) -> pl.DataFrame | None:
-    if not rows:
-        return None
+def _events(rows: list[dict[str, object]], tz: str | None) -> pl.DataFrame:
+    """Rows of `events` in the order of the console."""
+    types = TABLES["events"]
     frame = pl.DataFrame(
-        rows,
-        schema={
-            "line": pl.Int64,
-            "prefix": pl.String,
-            "kind": pl.String,
-            "step": pl.Int64,
-            "value": pl.Float64,
-            "text": pl.String,
-        },
+        rows, schema={"prefix": pl.String} | {c: types[c] for c in ("line", "kind", "step", "value", "text")}
     )
     said = frame.select(pl.col("prefix") + " " + pl.col("text").str.slice(0, 200)).to_series()
-    frame = frame.with_columns(console.clocks(said, tz), console.ranks(frame["prefix"]))
+    return frame.with_columns(console.clocks(said, tz), console.ranks(frame["prefix"])).drop("prefix")
+
+
+def _placed(events: pl.DataFrame, steps: pl.DataFrame, apart: tuple[str, ...]) -> pl.DataFrame:
+    """Events at the last step before them; what reads alike and does not differ in `apart` is kept once."""
     if len(steps):
         known = steps.select("line", pl.col("step").cast(pl.Int64).alias("near")).drop_nulls().sort("line")
-        frame = frame.join_asof(known, on="line", strategy="backward").with_columns(
+        events = events.join_asof(known, on="line", strategy="backward").with_columns(
             pl.coalesce("step", "near").alias("step")
         )
     shape = pl.col("text").str.replace_all(r"\d+", "#").str.slice(0, 120)
-    frame = frame.unique(["kind", "step", shape], keep="first", maintain_order=True)  # every rank prints the same
+    events = events.unique(["kind", "step", shape, *apart], keep="first", maintain_order=True)
     types = TABLES["events"]
-    return frame.select(pl.col(c).cast(types[c]) for c in ("line", "time", "step", "rank", "kind", "value", "text"))
+    return events.select(pl.col(c).cast(types[c]) for c in types if c in events.columns)
 
 
 def _exit(ends: list[tuple[int, str]], last_step_line: int, *, finished: bool) -> Exit:

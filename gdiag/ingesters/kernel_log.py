@@ -38,11 +38,7 @@ def read(given: Input, options: Options) -> Reading:
         InputError: nothing in it reports an error that gdiag knows.
     """
     table = console.lines_of(given)
-    hits = table.filter(
-        pl.col("text").str.contains_any(list(machine_lines.NEEDLES))
-        | pl.col("text").str.contains(r"^\s+NVRM:|^0, vendor err|^milliseconds")
-    )
-    events, notes = machine_lines.events(hits.select("line", "text").iter_rows(), options, _year(given))
+    events, notes = machine_lines.among(table, options.tz, _year(given))
     if not events.height and not _KERNEL.search(given.head):
         raise InputError(f"{given.path} is an NCCL log that reports no error")
     if not events.height:

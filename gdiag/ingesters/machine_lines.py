@@ -14,7 +14,6 @@ from typing import Final
 import polars as pl
 
 from gdiag.ingesters import telemetry, text
-from gdiag.ingesters.reading import Options
 from gdiag.schema import TABLES
 
 NEEDLES: Final = (
@@ -37,6 +36,9 @@ _RANK: Final = re.compile(r"\[rank ?(\d+)\]|\[?Rank (\d+)\]")
 _HOST_PREFIX: Final = re.compile(r"^([\w.-]+):\d+:\d+ \[(\d+)\] ")
 _OOM: Final = re.compile(r"CUDA out of memory|Out of memory: Killed process|oom-kill:")
 
+_GOES_ON: Final = re.compile(r"^\s+NVRM:|^0, vendor err|^milliseconds")
+"""Second lines of messages that a terminal broke."""
+
 _BOOT: Final = re.compile(r"^(?:\d+,\d+,\d+,\S*;|\[ *\d+\.\d+\])")
 _CTIME: Final = re.compile(r"\[?((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} +\d+ \d\d:\d\d:\d\d \d{4})\]?")
 _FABRIC_CLOCK: Final = re.compile(r"\[(\w{3} \d\d \d{4} \d\d:\d\d:\d\d)\]")
@@ -44,7 +46,13 @@ _SYSLOG: Final = re.compile(r"^(\w{3} +\d+ \d\d:\d\d:\d\d) (\S+) ")
 _GLOG: Final = re.compile(r"[EIWF](\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.(\d{3,9})")
 
 
-def events(lines: Iterable[tuple[int, str]], options: Options, year: int | None) -> tuple[pl.DataFrame, list[str]]:
+def among(table: pl.DataFrame, tz: str | None, year: int | None) -> tuple[pl.DataFrame, list[str]]:
+    """Rows of `events` from the lines of a table (`line`, `text`) that may hold one, and notes; see `events`."""
+    busy = pl.col("text").str.contains_any(list(NEEDLES)) | pl.col("text").str.contains(_GOES_ON.pattern)
+    return events(table.filter(busy).select("line", "text").iter_rows(), tz, year)
+
+
+def events(lines: Iterable[tuple[int, str]], tz: str | None, year: int | None) -> tuple[pl.DataFrame, list[str]]:
     """Rows of `events` from (line number, text), and notes. `year` completes clocks that are printed without one."""
     rows: list[dict[str, object]] = []
     notes: list[str] = []
@@ -56,7 +64,7 @@ def events(lines: Iterable[tuple[int, str]], options: Options, year: int | None)
         found = _event(line)
         if found is None:
             continue
-        time, zoned = _clock(line, options.tz, year)
+        time, zoned = _clock(line, tz, year)
         known.append(zoned)
         rank, host = _RANK.search(line), _syslog_host(line)
         prefix = _HOST_PREFIX.match(line)

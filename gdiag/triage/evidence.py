@@ -6,6 +6,7 @@ reasons for the weights stand beside the groups; diagnosis.md 4.1 has the measur
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -255,8 +256,16 @@ def _no_run_up(case: Case) -> str | None:
 def _failed_transfer(case: Case) -> str | None:
     """A completion error of the verbs layer, status 12: the peer did not acknowledge after all retries."""
     text = case.value("text", "GD008")
-    if isinstance(text, str) and "Got completion" in text and "with error" in text:
+    if isinstance(text, str) and re.search(r"Got completion .*with (?:error|status)", text):
         return "a transfer over InfiniBand or RoCE completed with an error"
+    return None
+
+
+def _device_error(case: Case) -> str | None:
+    """The CUDA runtime's names of errors that no program makes (cudaErrorECCUncorrectable, cudaErrorNvlinkUncorrectable)."""
+    text = case.value("text", "GD008")
+    if isinstance(text, str) and re.search(r"uncorrectable (?:ECC|NVLink) error", text, re.IGNORECASE):
+        return "the run ended with an uncorrectable memory or NVLink error"
     return None
 
 
@@ -361,6 +370,7 @@ RULES: Final[tuple[Rule, ...]] = (
     # Exits: the log's own last words.
     Rule("memory_pressure", "numerics", 3.0, said("kind", "oom", "the run ended out of memory", "GD008")),
     Rule("hardware_fault", "numerics", 2.6, said("kind", "gpu_lost", "the run ended with a lost GPU", "GD008")),
+    Rule("hardware_fault", "telemetry", 4.5, _device_error),
     Rule("time_limit", "config", 5.0, _time_limit),
     # Validation: what harms the model moves it, a change of the training data or of the loader does not.
     Rule("data_order", "loss", 1.2, _eval_flat),

@@ -152,3 +152,14 @@ def test_binary_files_are_no_consoles() -> None:
     lines, _ = text("megatron", 20)
     block = bytes(range(256)) * 8 + ("\n".join(lines)).encode()
     assert BOTH["megatron"][0].recognise(given(block)) == 0.0
+
+
+def test_a_clock_before_a_line_with_a_time_of_its_own() -> None:
+    lines = [
+        f"2026-06-02 10:00:{2 * i:02d} iter {i}: loss {5 - i / 10:.4f}, time 2003.50ms, mfu 38.12%" for i in range(20)
+    ]
+    reading = read(FORMATS["nanogpt"][0], "\n".join(lines) + "\n")
+    assert reading.steps is not None
+    assert reading.steps["step_time"].unique().to_list() == [2.0035]
+    assert reading.steps["time"].diff().drop_nulls().unique().to_list() == [2.0]
+    assert reading.source.columns["step_time"] == "time"

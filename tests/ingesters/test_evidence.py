@@ -116,3 +116,35 @@ def test_job_log_beside_a_console_ends_its_run(tmp_path: object) -> None:
     )
     records = load([folder])
     assert [run.exit for run in records.runs] == ["abnormal"]
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_the_machine_speaks_between_the_step_lines_of_any_console(name: str) -> None:
+    module, line = FORMATS[name]
+    lines = [line(i, v) for i, v in enumerate(losses(30), 1)]
+    said = (
+        "[Tue Jun  2 10:00:00 2026] NVRM: Xid (PCI:0000:9b:00): 79, pid=4711, name=python, GPU has fallen off the bus.",
+        "Jun  2 10:00:01 node7 kernel: NVRM: Xid (PCI:0000:9b:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)",
+        "node7:311:388 [5] NCCL WARN NET/IB : Got completion from peer 10.0.0.3<51022> with status=12 opcode=0 len=0 vendor err 129 (Recv)",
+    )
+    reading = read(module, "\n".join([*lines[:15], *said, *lines[15:]]) + "\n")
+    assert reading.events is not None
+    events = reading.events.filter(pl.col("kind") != "checkpoint")
+    assert events["kind"].to_list() == ["xid", "xid", "nccl_warning"]
+    assert events["value"].to_list() == [79, 154, None]
+    assert events["bus_id"].to_list() == ["0000:9b:00", "0000:9b:00", None]
+    assert events["host"].to_list() == [None, "node7", "node7"]
+    assert events["step"].n_unique() == 1
+    assert events["step"][0] is not None
+
+
+def test_ranks_that_time_out_are_all_kept() -> None:
+    tail = [
+        f"[rank{r}]:[E602 10:00:00.{r}23456789 ProcessGroupNCCL.cpp:616] [Rank {r}] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=78, OpType=ALLREDUCE, NumelIn=8, NumelOut=8, Timeout(ms)=600000) ran for 600012 milliseconds before timing out."
+        for r in (0, 1, 3)
+    ]
+    events = read(FORMATS["build-nanogpt"][0], console(*tail)).events
+    assert events is not None
+    assert events["rank"].to_list() == [0, 1, 3]
+    assert set(events["kind"]) == {"nccl_timeout"}

@@ -127,6 +127,13 @@ def test_nothing_is_said_to_rise_not_where_the_incident_begins_earlier() -> None
         ("abnormal_exit", "GD008", Measure("kind", "oom"), "memory_pressure"),
         ("abnormal_exit", "GD008", Measure("kind", "gpu_lost"), "hardware_fault"),
         ("abnormal_exit", "GD008", Measure("text", "NET/IB : Got completion with error 12"), "link_fault"),
+        ("abnormal_exit", "GD008", Measure("text", "NET/IB : Got completion from peer with status=12"), "link_fault"),
+        (
+            "abnormal_exit",
+            "GD008",
+            Measure("text", "CUDA error: uncorrectable ECC error encountered"),
+            "hardware_fault",
+        ),
         ("port_errors", "GD706", Measure("pauses", 15000), "flow_control"),
     ],
 )
