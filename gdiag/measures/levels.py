@@ -23,9 +23,17 @@ Kind = Literal["shift", "bump", "drift", "wander"]
 
 MOST_BLOCKS: Final = 400
 LEAST_BLOCKS: Final = 5
+SWINGS: Final = 6
+"""Cuts from which a series swings rather than changes (a throttled clock does, every minute): longer blocks then show
+the level around which it swings."""
+WINDOW: Final = 201
+"""Elements of the running median that stalls are held against."""
 LOCAL: Final = 10
 """Blocks on each side that a jump is measured on."""
 SHARP: Final = 0.6
+BLURRED: Final = 0.35
+"""Sharpness below `SHARP` from which a cut is still a shift when a step fits its two pieces better than any ramp: a
+clock that swings between two states blurs the step at which it began to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +75,27 @@ def find(values: Floats, judged: Bools | None = None, *, floor: float = 0.05) ->
     if len(use) < 40:
         return Levels((), 0.0)
     y = np.log(values[use])
-    middle = centred_median(y, 201)
+    middle = centred_median(y, WINDOW)
     noise = robust_sigma(y - middle)
     calm = np.flatnonzero((y - middle) < max(np.log1p(0.1), 6 * noise))
     size = max(10, -(-len(calm) // MOST_BLOCKS)) if len(calm) >= 200 else max(2, len(calm) // 20)
-    count = len(calm) // size
-    if count < 2 * LEAST_BLOCKS:
+    if len(calm) // size < 2 * LEAST_BLOCKS:
         return Levels((), noise)
-    # The remainder goes to the first block, so that the last block ends with the series.
-    edges = np.append(0, len(calm) - size * np.arange(count - 1, -1, -1))
-    blocks = np.array([np.median(y[calm[a:b]]) for a, b in pairwise(edges)])
-    firsts = calm[edges[:-1]]
-    found = _classify(blocks, _cuts(blocks, floor), floor)
-    changes = tuple(_placed(c, y, calm, firsts, use, noise) for c in found)
+    blocks, firsts, cuts = _pieces(y, calm, size, floor)
+    while len(cuts) >= SWINGS and len(calm) // (2 * size) >= 2 * LEAST_BLOCKS:
+        size *= 2
+        blocks, firsts, cuts = _pieces(y, calm, size, floor)
+    found = _classify(blocks, cuts, floor)
+    changes = tuple(_placed(c, y, firsts, use, noise) for c in found)
     return Levels(changes, noise)
+
+
+def _pieces(y: Floats, calm: Ints, size: int, floor: float) -> tuple[Floats, Ints, list[int]]:
+    """Block medians, the first element of each block, and the cuts between pieces of constant level."""
+    # The remainder goes to the first block, so that the last block ends with the series.
+    edges = np.append(0, len(calm) - size * np.arange(len(calm) // size - 1, -1, -1))
+    blocks = np.array([np.median(y[calm[a:b]]) for a, b in pairwise(edges)])
+    return blocks, calm[edges[:-1]], _cuts(blocks, floor)
 
 
 def centred_median(y: Floats, window: int) -> Floats:
@@ -161,7 +176,7 @@ def _classify(blocks: Floats, cuts: list[int], floor: float) -> list[_Piece]:
         return [drift] if drift else []
     edges = [0, *cuts, len(blocks)]
     levels = [float(np.median(blocks[a:b])) for a, b in pairwise(edges)]
-    sharp = [_sharpness(blocks, edges, levels, k) >= SHARP for k in range(1, len(edges) - 1)]
+    sharp = [_is_step(blocks, edges, levels, k) for k in range(1, len(edges) - 1)]
     pieces: list[_Piece] = []
     k = 1
     while k < len(edges) - 1:
@@ -186,6 +201,14 @@ def _classify(blocks: Floats, cuts: list[int], floor: float) -> list[_Piece]:
         drift = _drift(blocks, 0, len(blocks), floor)
         return [drift] if drift else pieces
     return pieces
+
+
+def _is_step(blocks: Floats, edges: list[int], levels: list[float], k: int) -> bool:
+    sharpness = _sharpness(blocks, edges, levels, k)
+    if not BLURRED <= sharpness < SHARP:
+        return sharpness >= SHARP
+    y, at = blocks[edges[k - 1] : edges[k + 1]], edges[k] - edges[k - 1]
+    return float(np.var(y[:at]) * at + np.var(y[at:]) * (len(y) - at)) < _hinge(y)[1]
 
 
 def _sharpness(blocks: Floats, edges: list[int], levels: list[float], k: int) -> float:
@@ -221,15 +244,15 @@ def _drift(blocks: Floats, first: int, stop: int, floor: float) -> _Piece | None
     ends = float(np.median(y[-max(3, len(y) // 10) :]) - np.median(y[: max(3, len(y) // 10)]))
     if max(abs(total), abs(ends)) < np.log1p(floor):
         return None
-    at = _hinge(y)
+    at, _ = _hinge(y)
     # A late drift is no trend of the whole stretch: what counts is the slope itself and a little of the flat before it.
     if abs(mann_kendall(y[max(0, at - LOCAL) :])) <= 4:
         return None
     return _Piece("drift", first + at, stop, float(np.median(y[: max(3, at)])), float(np.median(y[-3:])))
 
 
-def _hinge(y: Floats) -> int:
-    """Where a flat stretch turns into a slope: least squares over all corners."""
+def _hinge(y: Floats) -> tuple[int, float]:
+    """Where a flat stretch turns into a slope, and what is left of the squares: the best over all corners."""
     n = len(y)
     t = np.arange(n, dtype=float)
     best, at = np.inf, 0
@@ -241,29 +264,31 @@ def _hinge(y: Floats) -> int:
         cost = float(rest @ rest)
         if cost < best * (1 - 1e-9):
             best, at = cost, corner
-    return at
+    return at, best
 
 
-def _placed(piece: _Piece, y: Floats, calm: Ints, firsts: Ints, use: Ints, noise: float) -> Change:
+def _placed(piece: _Piece, y: Floats, firsts: Ints, use: Ints, noise: float) -> Change:
     """The piece in elements of the series: a shift is placed where two levels fit the values best."""
     start = int(firsts[piece.first])
     if piece.kind in ("shift", "bump"):
-        start = _split(y, calm, firsts, piece.first, piece.before, piece.after)
+        start = _split(y, firsts, piece.first, piece.before, piece.after)
     stop = len(y) if piece.stop >= len(firsts) else int(firsts[piece.stop])
     if piece.kind == "bump":
-        stop = _split(y, calm, firsts, piece.stop, piece.after, piece.before)
+        stop = _split(y, firsts, piece.stop, piece.after, piece.before)
     return Change(
         piece.kind, int(use[start]), int(use[max(start, stop - 1)]), float(np.exp(piece.before)), float(np.exp(piece.after)),
         certain=noise < 0.05,
     )  # fmt: skip
 
 
-def _split(y: Floats, calm: Ints, firsts: Ints, block: int, before: float, after: float) -> int:
-    low = int(firsts[max(0, block - 3)])
-    high = int(firsts[min(len(firsts) - 1, block + 3)]) if block + 3 < len(firsts) else len(y)
-    inside = calm[(calm >= low) & (calm < high)]
-    if not len(inside):
-        return int(firsts[block])
-    cost = np.append(0.0, np.cumsum(np.abs(y[inside] - before) - np.abs(y[inside] - after)))
-    at = int(np.argmin(cost))
-    return int(inside[min(at, len(inside) - 1)])
+def _split(y: Floats, firsts: Ints, block: int, before: float, after: float) -> int:
+    """The element around the first of `block` that parts two levels best, by absolute errors.
+
+    All elements count, for those set aside as stalls near a change may be the first ones at the new level: the median
+    they were held against was still that of the old one. A stall more or less does not move the answer.
+    """
+    low = max(0, int(firsts[max(0, block - 3)]) - WINDOW // 2)
+    high = int(firsts[block + 3]) if block + 3 < len(firsts) else len(y)
+    inside = y[low:high]
+    cost = np.append(0.0, np.cumsum(np.abs(inside - before) - np.abs(inside - after)))
+    return min(low + int(np.argmin(cost)), len(y) - 1)

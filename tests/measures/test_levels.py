@@ -37,6 +37,15 @@ def test_a_shift_is_placed_to_the_step(size: float, at: int) -> None:
     assert change.end == len(y) - 1
 
 
+@pytest.mark.parametrize(("size", "period"), [(0.34, 21), (0.25, 33), (0.3, 17)])
+def test_a_clock_that_begins_to_swing_is_a_shift_at_that_step(size: float, period: int) -> None:
+    y = 0.01 * np.random.default_rng(4).standard_normal(1500)
+    y[680:] += np.where(np.arange(820) % period < 0.6 * period, np.log1p(size), 0.06)
+    change = levels.find(np.exp(y)).changes[0]
+    assert change.kind == "shift"
+    assert abs(change.start - 680) <= period
+
+
 def test_a_bump_ends_where_the_old_level_returns() -> None:
     y = quiet(2)
     y[1000:1700] += 0.15
