@@ -11,6 +11,8 @@ turn on activation checkpointing; a timeout: find the rank that did not arrive (
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from gdiag.measures.run import RunView
@@ -25,6 +27,9 @@ FATAL = {
 }  # fmt: skip
 BROKEN = r"with error|with status=[1-9]|Connection refused|Connection closed|(?:recv|send) failed|unhandled|Cuda failure|segfault"
 """NCCL's warnings after which the communicator is lost; the others are advice (wordings: NCCL src/misc and src/transport)."""
+NUMERIC = r"(?i)\bloss\b.{0,30}\b(?:nan|inf\w*|not finite|non-?finite)\b|non-?finite (?:loss|grad)|\bfound (?:nan|inf)\b|\bnan (?:loss|grad)"
+SCALE = r"(?i)minimum loss scale|loss scale (?:is )?(?:already )?at (?:its )?minimum"
+"""What programs say that stop over a loss that is no number, or a loss scale that cannot fall further (fairseq, DeepSpeed)."""
 
 
 def analyze(run: RunView, *, most_text: int = 200) -> list[Finding]:
@@ -45,6 +50,9 @@ def analyze(run: RunView, *, most_text: int = 200) -> list[Finding]:
     measures = [Measure("kind", kind)]
     if row.get("text"):
         measures.append(Measure("text", str(row["text"])[:most_text]))
+        at_minimum = re.search(SCALE, str(row["text"])) is not None
+        if at_minimum or re.search(NUMERIC, str(row["text"])):
+            measures += [Measure("numeric", True), Measure("loss_scale_at_minimum", at_minimum)]
     where = run.where(row, step=step, last_step=step, rank=row.get("rank"), host=row.get("host"), gpu=row.get("gpu"))
     said = f"Run ends abnormally{why}{at}"
     return [Finding(CODE, NAME, Severity.WARNING, said, where, tuple(measures))]

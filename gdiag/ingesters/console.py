@@ -291,6 +291,9 @@ def finish(
     said = evidence.scan(
         rest, found.wide.select("line", "step"), options.tz, finished=found.finished, year=_year(found.wide)
     )
+    if reading.steps is not None and "loss" in reading.steps.columns:
+        words = nonfinite_lines.last_words(rest, reading.steps)
+        reading = replace(reading, steps=pl.concat([reading.steps, words], how="diagonal_relaxed"))
     original = {new: "time" if old == _OWN_TIME else old for old, new in names.items()}
     source = replace(reading.source, columns={c: original.get(o, o) for c, o in reading.source.columns.items()})
     return replace(

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 _EPOCH: Final = r"(?i)epoch\W{0,3}(\d{1,9})"
-_PLACE: Final = r"(?i)epoch\W{0,3}\d{1,9}(?:\s*/\s*\d+)?\W{1,5}(?:(?:step|iter|batch)\w*\W{0,3})?(\d{1,12})\s*/\s*(\d{1,12})(?:\D|$)"
+_PLACE: Final = r"(?i)epoch\W{0,3}\d{1,9}(?:\s*/\s*\d+)?\W{1,12}(?:(?:step|iter|batch)\w*\W{0,3})?(\d{1,12})\s*/\s*(\d{1,12})(?:\D|$)"
 EVALUATION: Final = (
     r"(?i)(?:^|[^\w./-])(?:val|valid|validation|validating|eval|evaluation|test|testing|dev)(?:[^\w./-]|$)"
 )

@@ -81,6 +81,7 @@ _RULES: Final = (
 )  # fmt: skip
 _ERROR_LINE: Final = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)\b(?::|$)")
 _FRAME: Final = re.compile(r"^(?:\s|During handling|The above exception|Traceback|\.\.\.|$)")
+_AT_STEP: Final = r"(?i)\bat (?:step|iteration)\W{0,3}(\d{1,15})"
 _MOST: Final = 20_000
 """Events of one console at most: past that they say nothing new."""
 _LOOK: Final = 800
@@ -210,9 +211,10 @@ def _placed(events: pl.DataFrame, steps: pl.DataFrame, apart: tuple[str, ...]) -
     """Events at the last step before them; what reads alike and does not differ in `apart` is kept once."""
     if len(steps):
         known = steps.select("line", pl.col("step").cast(pl.Int64).alias("near")).drop_nulls().sort("line")
-        events = events.join_asof(known, on="line", strategy="backward").with_columns(
-            pl.coalesce("step", "near").alias("step")
-        )
+        events = events.join_asof(known, on="line", strategy="backward")
+        said = pl.col("text").str.extract(_AT_STEP).cast(pl.Int64, strict=False)
+        later = pl.when((pl.col("kind") == "exit") & (said > pl.col("near"))).then(said)
+        events = events.with_columns(pl.coalesce("step", later, "near").alias("step"))
     shape = pl.col("text").str.replace_all(r"\d+", "#").str.slice(0, 120)
     events = events.unique(["kind", "step", shape, *apart], keep="first", maintain_order=True)
     types = TABLES["events"]

@@ -1,5 +1,6 @@
 """fairseq and metaseq consoles: `epoch 001: 430 / 614 loss=3.1, …, num_updates=1000, lr=…, gnorm=…` and
-`train_inner | {"loss": "3.1", "num_updates": "1000", …}`.
+`train_inner | {"loss": "3.1", "num_updates": "1000", …}`; where neither is there, the epochs' own lines, `epoch 022 | loss 3.88 |
+… | num_updates 5586` and `train | {"epoch": 1, "train_loss": "11.0", …}`.
 
 `loss=1.33 (1.45)` is the current value and its mean; gnorm is a running mean; JSON values are strings. Metaseq's
 `gnorm_layer12` columns are per layer. Known from source code and from excerpts.
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -20,7 +22,8 @@ from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "fairseq"
 _SNIFF: Final = re.compile(
-    rb"epoch \d+:\s+\d+ / \d+ [^\n]*?loss=[-\d.n]+|train_inner \| \{[^\n]*\"(?:loss|num_updates)\"|\| valid on '\w+' subset \| loss"
+    rb"epoch \d+:\s+\d+ / \d+ [^\n]*?loss=[-\d.n]+|train_inner \| \{[^\n]*\"(?:loss|num_updates)\"|\| valid on '\w+' subset \| (?:valid_)?loss"
+    rb"|epoch \d+ \| loss [-\d.n][^\n]*\| num_updates \d|\| train \| \{\"epoch\": \d[^\n]*\"train_loss\""
 )
 _NUMBER: Final = re.compile(plain.NUMBER)
 _NAMES: Final = {
@@ -34,7 +37,7 @@ _NAMES: Final = {
 
 def recognise(given: Input) -> float:
     """By its training and validation lines."""
-    return console.recognise_by(given, _SNIFF, (b"epoch 0", b"epoch 1", b"train_inner", b"| valid on"))
+    return console.recognise_by(given, _SNIFF, (b"epoch ", b"train_inner", b"| valid on", b"| train | {"))
 
 
 def read(given: Input, options: Options) -> Reading:
@@ -42,8 +45,10 @@ def read(given: Input, options: Options) -> Reading:
     table = console.lines_of(given)
     steps = _with_step(console.lines_with(table, "epoch ", ("loss=", " / ")))
     got = fields.read(steps, ", ", ends=given.data().endswith((b"\n", b"\r")), shape=r"\d+, ")
-    parts = [_numbered(got.wide, options), _json_rows(table, options), _valid(table)]
-    parts = [part for part in parts if len(part)]
+    parts = [_numbered(got.wide, options), _json_rows(table, options, "train_inner")]
+    if not any(map(len, parts)):
+        parts = [_epochs(table, options), _json_rows(table, options, "train")]
+    parts = [part for part in (*parts, _valid(table), _json_valid(table)) if len(part)]
     wide = pl.concat(parts, how="diagonal_relaxed").sort("line", maintain_order=True) if parts else got.wide.clear()
     left = got.left.filter(pl.col("text").str.contains(r"^\d+, "))
     found = Found(table, wide, console.damaged(left, "epoch "), console.cut_note(got.cut))
@@ -75,21 +80,53 @@ def _numbered(wide: pl.DataFrame, options: Options) -> pl.DataFrame:
     return console.with_prefix(wide, options) if len(wide) else wide
 
 
-def _json_rows(table: pl.DataFrame, options: Options) -> pl.DataFrame:
-    lines = console.lines_with(table, "train_inner | {")
-    rows: list[dict[str, float | str]] = []
-    for line, whole in lines.iter_rows():
-        prefix, text = whole.split("train_inner | ", 1)
+def _epochs(table: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Rows of `epoch 022 | loss 3.88 | … | num_updates 5586 | …` lines."""
+    lines = console.lines_with(table, "epoch ", (" | loss ", "num_updates "))
+    lines = lines.filter(~pl.col("text").str.contains("valid", literal=True))
+    cut = pl.col("text").str.splitn("epoch ", 2).struct.rename_fields(["prefix", "text"]).alias("c")
+    lines = lines.select("line", cut).unnest("c")
+    step = pl.col("text").str.extract(r"num_updates (\d+)")
+    fields_of = pl.col("text").str.extract(r"^\d+ \| (.*)$")
+    lines = lines.with_columns(pl.concat_str(step, pl.lit(" | "), fields_of).alias("text")).drop_nulls("text")
+    wide = fields.read(lines, " | ", shape=r"\d+ \| ").wide.drop("num_updates", strict=False)
+    return console.with_prefix(wide, options) if len(wide) else wide
+
+
+def _events(table: pl.DataFrame, word: str) -> Iterator[tuple[int, str, dict[str, float]]]:
+    """Line, what stands before, and the numbers of every `word | {…}` line, without the word in their names."""
+    for line, whole in console.lines_with(table, f"{word} | {{").iter_rows():
+        prefix, text = whole.split(f"{word} | ", 1)
         try:
             event = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        row = {
-            str(k): float(v) for k, v in event.items() if isinstance(v, int | float | str) and _NUMBER.fullmatch(str(v))
-        }
+        yield (
+            line,
+            prefix,
+            {
+                str(k).removeprefix(f"{word}_"): float(v)
+                for k, v in event.items()
+                if isinstance(v, int | float | str) and _NUMBER.fullmatch(str(v))
+            },
+        )
+
+
+def _json_valid(table: pl.DataFrame) -> pl.DataFrame:
+    rows = [
+        {"line": line, "step": int(row["num_updates"]), "eval_loss": row["loss"]}
+        for line, _, row in _events(table, "valid")
+        if {"num_updates", "loss"} <= row.keys()
+    ]
+    return pl.DataFrame(rows, schema={"line": pl.Int64, "step": pl.Int64, "eval_loss": pl.Float64})
+
+
+def _json_rows(table: pl.DataFrame, options: Options, word: str) -> pl.DataFrame:
+    rows: list[dict[str, float | str]] = []
+    for line, prefix, row in _events(table, word):
         if "num_updates" in row:
-            row["step"] = row.pop("num_updates")
-            rows.append({"line": line, "prefix": prefix, **row})
+            step = row.pop("num_updates")
+            rows.append({"line": line, "prefix": prefix, "step": step, **row})
     if not rows:
         return pl.DataFrame(schema={"line": pl.Int64})
     names = dict.fromkeys(name for row in rows for name in row)
@@ -107,5 +144,5 @@ def _valid(table: pl.DataFrame) -> pl.DataFrame:
     return lines.select(
         "line",
         pl.col("text").str.extract(r"num_updates (\d+)").cast(pl.Int64, strict=False).alias("step"),
-        pl.col("text").str.extract(r"\| loss ([-\w.]+)").cast(pl.Float64, strict=False).alias("eval_loss"),
+        pl.col("text").str.extract(r"\| (?:valid_)?loss ([-\w.]+)").cast(pl.Float64, strict=False).alias("eval_loss"),
     ).drop_nulls()

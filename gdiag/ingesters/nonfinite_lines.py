@@ -1,4 +1,6 @@
-"""Lines of home-made checks that name a layer: `Step 41: NaN gradient in blocks.0.fc`, `Inf weight in …`, `NaN/Inf in loss`."""
+"""Lines of checks: `Step 41: NaN gradient in blocks.0.fc`, `Inf weight in …`, `NaN/Inf in loss`, and a program's last words
+about its loss: `Loss is nan, stopping training`, `FloatingPointError: Loss became infinite or NaN at iteration=537!`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,32 @@ _LINE: Final = (
     r"(?i)\b(?:step|iter(?:ation)?)\W{0,3}(\d{1,18})\W{1,3}(nan|inf)(?:/inf)?(?:inite)? (?:in )?(gradient|grad|weight|param|loss)\w*"
     r"(?: (?:in|of|for|at) (?:layer )?([\w.]+))?(?:.*?(?:value|norm)\s*[=:]\s*([-\w.+]+))?"
 )
+
+_STOP: Final = (
+    r"(?i)\bloss\b(?: value)?(?: is| was| became| becomes| turned|:| =)? (?:nan\b|inf(?:inite|inity)?\b|not finite|non-?finite)"
+    r"|\bnon-?finite loss\b|\bfound (?:nan|inf)\b.{0,30}\bloss\b"
+)
+_AT: Final = r"(?i)\b(?:step|iter(?:ation)?)s?\W{0,3}(\d{1,15})"
+
+
+def last_words(rest: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    """A row `line`, `step`, `loss` where the console ends with the word that the loss is not finite, and logs no such loss.
+
+    Args:
+        rest: `line`, `text` of the lines that are no step lines.
+        steps: `line`, `step`, `loss` and more of those that are. A line that names no step speaks of the one after them.
+    """
+    loss = steps["loss"].drop_nulls()
+    if not len(loss) or not loss.is_finite()[-1]:
+        return steps.clear()
+    found = rest.filter((pl.col("line") > steps["line"].max()) & pl.col("text").str.contains(_STOP)).head(1)
+    if not len(found):
+        return steps.clear()
+    after = int(str(steps["step"].max())) + 1
+    value = float("nan") if found["text"].str.contains(r"(?i)nan|finite")[0] else float("inf")
+    named = found["text"].str.extract(_AT).cast(pl.Int64, strict=False)
+    same = steps.tail(1).select(key for key in ("run", "segment", "rank") if key in steps.columns)
+    return found.select("line", named.fill_null(after).alias("step"), pl.lit(value).alias("loss")).hstack(same)
 
 
 def rows(table: pl.DataFrame) -> pl.DataFrame:

@@ -286,6 +286,13 @@ def _time_limit(case: Case) -> str | None:
     return "the scheduler ended the job at its time limit" if "time limit" in text.lower() else None
 
 
+def _stopped_over_numbers(case: Case) -> str | None:
+    """The program's last words, where no row shows what they say."""
+    if case.find("GD101") is not None or case.value("loss_scale_at_minimum", "GD008") is not False:
+        return None
+    return "the run stopped because its loss was not finite"
+
+
 RULES: Final[tuple[Rule, ...]] = (
     # Data. A bad batch moves loss and gradient in the same step and leaves nothing behind (20 of 20 injected batches);
     # a moved batch statistic is as near to proof as a log comes.
@@ -372,6 +379,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("hardware_fault", "numerics", 2.6, said("kind", "gpu_lost", "the run ended with a lost GPU", "GD008")),
     Rule("hardware_fault", "telemetry", 4.5, _device_error),
     Rule("time_limit", "config", 5.0, _time_limit),
+    Rule("loss_scale_collapse", "numerics", 5.0, flagged("loss_scale_at_minimum", "the run stopped with its loss scale at the minimum", "GD008")),
+    Rule("numeric_overflow", "numerics", 2.5, _stopped_over_numbers),
+    Rule("software_fault", "numerics", -2.5, flagged("numeric", "the run stopped over its numbers, not over an error", "GD008")),
+    Rule("memory_pressure", "numerics", -2.5, flagged("numeric", "the run stopped over its numbers, not over its memory", "GD008")),
     # Validation: what harms the model moves it, a change of the training data or of the loader does not.
     Rule("data_order", "loss", 1.2, _eval_flat),
     Rule("data_repeated", "loss", 1.0, _eval_flat),

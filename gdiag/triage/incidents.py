@@ -57,6 +57,9 @@ ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", 
 SHARP: Final = frozenset({"GD101", "GD102", "GD109", "GD117", "GD118", "GD208", "GD302", "GD306"})
 """Findings dated to the row: they date a slow rise, whose own onset is only known to a few blocks of rows."""
 
+NUMBERS: Final = frozenset({"GD101", "GD112", "GD116", "GD204"})
+"""Findings about numbers that are not finite, or about the loss scale that keeps them so: programs stop over them."""
+
 HINTS: Final = frozenset({"GD205", "GD206", "GD207", "GD209", "GD210", "GD211", "GD213"})
 """Findings that explain more than they describe: they lead only where no finding of at least a warning describes."""
 
@@ -117,6 +120,7 @@ def group(findings: tuple[Finding, ...], facts: RunFacts) -> list[list[Finding]]
             groups.append(home)
         home.members.append(finding)
     _absorb_learning(groups)
+    _absorb_exit(groups, pad)
     for finding in findings:
         if finding.code not in PATTERN:
             home = _home(finding, groups, pad)
@@ -195,11 +199,28 @@ def _absorb_learning(groups: list[Group]) -> None:
     groups.remove(learning)
 
 
+def _absorb_exit(groups: list[Group], pad: float) -> None:
+    """A run that stops because its numbers are not finite is one incident: the numbers."""
+    ended = next((g for g in groups if g.codes == {"GD008"}), None)
+    if ended is None:
+        return
+    exit_ = ended.members[0]
+    step = exit_.where.step
+    for home in groups:
+        if not home.codes & NUMBERS:
+            continue
+        soon = step is not None and abs(step - home.start) <= pad and exit_.measure("kind") == "exit"
+        if soon or exit_.measure("numeric") is True:
+            home.members.append(exit_)
+            groups.remove(ended)
+            return
+
+
 def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts) -> Case:
     """Name and place an event."""
     lead = min((f for f in members if f.code in PATTERN), key=_precedence)
     spread = frozenset() if lead.code in LEARNING else LEARNING
-    events = [f for f in members if f is lead or f.code not in ALONE | spread]
+    events = [f for f in members if f is lead or f.code not in ALONE | spread | {"GD008"}]
     alarms = [f for f in events if f.severity >= min(lead.severity, Severity.WARNING)] or events
     if lead.measure("slow") is True:
         alarms = [f for f in alarms if f.code in SHARP] or alarms

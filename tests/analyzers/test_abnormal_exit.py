@@ -52,3 +52,16 @@ def test_a_connection_that_nccl_lost_is_an_end_and_its_advice_is_not() -> None:
     assert finding.measure("text") == text
     assert analyze(ended("nccl_warning", "unknown", step=500, text=text)) == []
     assert analyze(ended("nccl_warning", "unknown", text="NCCL WARN Missing iommu=pt from kernel command line")) == []
+
+
+def test_a_program_that_stops_over_its_numbers_says_so() -> None:
+    for text, minimum in {
+        "FloatingPointError: Loss became infinite or NaN at iteration=537!": False,
+        "ValueError: Loss is not finite and patience is exhausted": False,
+        "FloatingPointError: Minimum loss scale reached (0.0001). Your loss is probably exploding.": True,
+        "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.": True,
+    }.items():
+        (finding,) = analyze(ended("exit", "abnormal", text=text))
+        assert finding.measure("numeric") is True
+        assert finding.measure("loss_scale_at_minimum") is minimum
+    assert analyze(ended("exit", "abnormal", text="KeyError: 'loss'"))[0].measure("numeric") is None

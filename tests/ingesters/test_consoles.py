@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError
-from gdiag.ingesters import recognise
+from gdiag.ingesters import fairseq, recognise
 from gdiag.ingesters.modded_nanogpt import FORMAT as MODDED
 from tests.ingesters.console_samples import FORMATS, WHOLE, given, losses, read
 
@@ -163,3 +163,28 @@ def test_a_clock_before_a_line_with_a_time_of_its_own() -> None:
     assert reading.steps["step_time"].unique().to_list() == [2.0035]
     assert reading.steps["time"].diff().drop_nulls().unique().to_list() == [2.0]
     assert reading.source.columns["step_time"] == "time"
+
+
+def test_fairseq_epochs_where_nothing_finer_is_logged() -> None:
+    pipes = "".join(
+        f"| epoch {e:03d} | loss {4 - e / 10:.3f} | ppl 4.61 | ups 0.6 | num_updates {250 * e} | lr 0.0008 | gnorm 0.3 | clip 0% | wall {9 * e}\n"
+        f"| epoch {e:03d} | valid on 'valid' subset | valid_loss {5 - e / 10:.3f} | valid_ppl 5.8 | num_updates {250 * e} | best 4.2\n"
+        for e in range(1, 7)
+    )
+    events = "".join(
+        f'2020-02-07 13:2{e}:07 | INFO | train | {{"epoch": {e}, "train_loss": "{4 - e / 10:.3f}", "train_num_updates": "{250 * e}", "train_gnorm": "0.3"}}\n'
+        f'2020-02-07 13:2{e}:21 | INFO | valid | {{"epoch": {e}, "valid_loss": "{5 - e / 10:.3f}", "valid_num_updates": "{250 * e}"}}\n'
+        for e in range(1, 7)
+    )
+    for log in (pipes, events):
+        assert recognise(given(log)) is fairseq
+        steps = read(fairseq, log).steps
+        assert steps is not None
+        train = steps.filter(steps["loss"].is_not_null())
+        assert train["step"].to_list() == [250 * e for e in range(1, 7)]
+        assert close(train["loss"].to_list(), [4 - e / 10 for e in range(1, 7)])
+        assert close(steps["eval_loss"].drop_nulls().to_list(), [5 - e / 10 for e in range(1, 7)])
+    inner = "| epoch 001:    20 / 250 loss=4.5, num_updates=20, lr=1e-4, gnorm=0.3\n"
+    steps = read(fairseq, inner + pipes).steps
+    assert steps is not None
+    assert steps["loss"].drop_nulls().to_list() == [4.5]

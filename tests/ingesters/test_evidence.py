@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import math
+
 import polars as pl
 import pytest
 
-from gdiag.ingesters import evidence, job_log, load, recognise, text
+from gdiag.ingesters import evidence, job_log, load, recognise, step_bars, text
 from gdiag.ingesters.reading import Options
 from tests.ingesters.console_samples import FORMATS, given, losses, read
 
@@ -148,3 +150,38 @@ def test_ranks_that_time_out_are_all_kept() -> None:
     assert events is not None
     assert events["rank"].to_list() == [0, 1, 3]
     assert set(events["kind"]) == {"nccl_timeout"}
+
+
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [
+        ("Loss is nan, stopping training", 20),
+        ("WARNING: non-finite loss, ending training  tensor([nan])", 20),
+        (
+            "Traceback (most recent call last):\n  File 'a.py'\nFloatingPointError: Loss became infinite or NaN at iteration=37!",
+            37,
+        ),
+        (
+            "Traceback (most recent call last):\n  File 'a.py'\nValueError: Loss is not finite and patience is exhausted.",
+            20,
+        ),
+    ],
+)
+def test_last_words_about_the_loss_are_a_row(words: str, step: int) -> None:
+    lines = "".join(f"step {i} | loss: {7 - i / 10:.4f} | lr 1e-4\n" for i in range(20))
+    steps = read(step_bars, lines + words + "\n").steps
+    assert steps is not None
+    assert steps["step"][-1] == step
+    assert math.isnan(steps["loss"][-1])
+    assert len(steps) == 21
+    logged = read(step_bars, lines + "step 20 | loss: nan | lr 1e-4\n" + words + "\n").steps
+    assert logged is not None
+    assert len(logged) == 21
+
+
+@pytest.mark.parametrize("words", ["filter_nan_loss: True", "the loss is fine, no nan found", "loss: 3.1, info: ok"])
+def test_other_words_are_no_row(words: str) -> None:
+    lines = "".join(f"step {i} | loss: {7 - i / 10:.4f} | lr 1e-4\n" for i in range(20))
+    steps = read(step_bars, lines + words + "\n").steps
+    assert steps is not None
+    assert len(steps) == 20

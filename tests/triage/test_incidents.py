@@ -179,3 +179,19 @@ def test_ports_that_grow_when_steps_are_slow_are_evidence_of_the_same_incident()
     groups = group((slow, meets, apart, later), RunFacts("run"))
     assert [slow, meets] in groups
     assert len(groups) == 3
+
+
+def test_an_exit_over_numbers_belongs_to_them() -> None:
+    said = (Measure("kind", "exit"), Measure("numeric", True), Measure("loss_scale_at_minimum", False))
+    found = incidents(finding("GD101", 537, 537, CRITICAL), finding("GD008", 499, evidence=said))
+    assert [(i.pattern, i.onset_step) for i in found] == [("nonfinite", 537)]
+    plain = (Measure("kind", "exit"),)
+    assert len(incidents(finding("GD101", 537, 537, CRITICAL), finding("GD008", 536, evidence=plain))) == 1
+    assert len(incidents(finding("GD101", 537, 9000, CRITICAL), finding("GD008", 9000, evidence=plain))) == 2
+
+
+def test_the_last_words_of_a_program_are_evidence() -> None:
+    scale = (Measure("kind", "exit"), Measure("numeric", True), Measure("loss_scale_at_minimum", True))
+    assert incidents(finding("GD008", 499, evidence=scale))[0].causes[0].cause == "loss_scale_collapse"
+    loss = (*scale[:2], Measure("loss_scale_at_minimum", False))
+    assert incidents(finding("GD008", 499, evidence=loss))[0].causes[0].cause == "numeric_overflow"
