@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import NamedTuple
 
 Field = tuple[int, int | bytes]
 """Field number, and an int for a varint, else the raw bytes (8 for a double, 4 for a float)."""
+
+
+class Span(NamedTuple):
+    """Where a field stands: its number, its wire type, and where its key, its content and what follows it begin."""
+
+    number: int
+    wire: int
+    key: int
+    start: int
+    stop: int
 
 
 def fields(data: bytes) -> Iterator[Field]:
@@ -15,26 +26,34 @@ def fields(data: bytes) -> Iterator[Field]:
     Raises:
         ValueError: the bytes are no message.
     """
-    position, end = 0, len(data)
+    for number, wire, _, start, stop in spans(data, 0, len(data)):
+        yield number, varint(data, start)[0] if wire == 0 else data[start:stop]
+
+
+def spans(data: bytes, position: int, end: int) -> Iterator[Span]:
+    """Where the fields of the message in data[position:end] stand, in order.
+
+    Raises:
+        ValueError: the bytes are no message.
+    """
     while position < end:
-        tag, position = varint(data, position)
-        number, wire = tag >> 3, tag & 7
+        tag, start = varint(data, position)
+        wire = tag & 7
         if wire == 0:
-            value, position = varint(data, position)
-            yield number, value
-            continue
-        if wire == 2:
-            size, position = varint(data, position)
+            stop = varint(data, start)[1]
+        elif wire == 2:
+            size, start = varint(data, start)
+            stop = start + size
         elif wire == 1:
-            size = 8
+            stop = start + 8
         elif wire == 5:
-            size = 4
+            stop = start + 4
         else:
             raise ValueError(f"wire type {wire}")
-        if position + size > end:
+        if stop > end:
             raise ValueError("field passes the end")
-        yield number, data[position : position + size]
-        position += size
+        yield Span(tag >> 3, wire, position, start, stop)
+        position = stop
 
 
 def varint(data: bytes, position: int) -> tuple[int, int]:

@@ -7,10 +7,6 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
-from gdiag.ingesters import crc32c
-
 
 def varint(value: int) -> bytes:
     value &= (1 << 64) - 1
@@ -76,22 +72,37 @@ def exit_record(code: int) -> bytes:
     return message(18, number_field(1, code) if code else b"")
 
 
-def masked(data: bytes) -> bytes:
-    return struct.pack("<I", int(crc32c.masked(np.frombuffer(data, dtype=np.uint8).reshape(1, -1))[0]))
+def _table() -> list[int]:
+    table = list(range(256))
+    for _ in range(8):
+        table = [crc >> 1 ^ (0x82F63B78 if crc & 1 else 0) for crc in table]
+    return table
+
+
+_TABLE = _table()
+
+
+def checksum(data: bytes) -> int:
+    """TFRecord's masked CRC-32C, byte by byte."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = _TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def tf_record(data: bytes) -> bytes:
     size = struct.pack("<Q", len(data))
-    return size + masked(size) + data + masked(data)
+    return size + struct.pack("<I", checksum(size)) + data + struct.pack("<I", checksum(data))
 
 
 def tf_events(points: Iterable[tuple[float, int, str, float]], tensors: bool = False) -> bytes:
-    out = tf_record(b"\x09" + struct.pack("<d", 1.6e9) + message(3, b"brain.Event:2"))
+    out = [tf_record(b"\x09" + struct.pack("<d", 1.6e9) + message(3, b"brain.Event:2"))]
     for time, step, tag, value in points:
         content = (
             message(8, number_field(1, 1) + message(2, b"") + message(4, struct.pack("<f", value))) if tensors
             else b"\x15" + struct.pack("<f", value)
         )  # fmt: skip
         summary = message(5, message(1, message(1, tag.encode()) + content))
-        out += tf_record(b"\x09" + struct.pack("<d", time) + number_field(2, step) + summary)
-    return out
+        out.append(tf_record(b"\x09" + struct.pack("<d", time) + number_field(2, step) + summary))
+    return b"".join(out)
