@@ -57,8 +57,8 @@ def recipes(first_seed: int, only: frozenset[str] = frozenset(), scale: float = 
 def _recipe(fault: Fault, number: int, k: int, first_seed: int) -> Recipe:
     able = [style for style in STYLES if fault.needs <= style.carries]
     heavy = "layers" in fault.needs or "ranks" in fault.needs
-    # A one-step event is only in the log where its step is logged.
-    every = 1 if fault.name in BRIEF else EVERY[(k + number) % len(EVERY)]
+    # A one-step event is only in the log where its step is logged. Each further round of six pairs amplitudes with other intervals.
+    every = 1 if fault.name in BRIEF else EVERY[(k + k // len(EVERY) + number) % len(EVERY)]
     noises = tuple(noise for noise in NOISES if noise != "sft") if fault.scratch else NOISES
     noise: Noise = noises[(k + number) % len(noises)]
     steps = {1: 800 if heavy else 2000, 5: 3000, 10: 4000, 50: 8000}[every]

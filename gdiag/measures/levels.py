@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from gdiag.measures.curves import Floats
+from gdiag.measures.ramps import fit_ramp, slopes, trend
 from gdiag.measures.segments import Ints
 from gdiag.measures.step_time import Bools
-from gdiag.measures.trends import mann_kendall, theil_sen
 
 Kind = Literal["shift", "bump", "drift", "wander"]
 
@@ -28,12 +28,10 @@ SWINGS: Final = 6
 the level around which it swings."""
 WINDOW: Final = 201
 """Elements of the running median that stalls are held against."""
-LOCAL: Final = 10
-"""Blocks on each side that a jump is measured on."""
-SHARP: Final = 0.6
-BLURRED: Final = 0.35
-"""Sharpness below `SHARP` from which a cut is still a shift when a step fits its two pieces better than any ramp: a
-clock that swings between two states blurs the step at which it began to."""
+NEIGHBOURS: Final = 9
+"""Rows around a slow one, itself included, of which half are as slow when it is no isolated one."""
+SURE: Final = 6.0
+"""Evidence of a drift over no change, in the natural logarithm of the number of blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,9 @@ def find(values: Floats, judged: Bools | None = None, *, floor: float = 0.05) ->
     y = np.log(values[use])
     middle = centred_median(y, WINDOW)
     noise = robust_sigma(y - middle)
-    calm = np.flatnonzero((y - middle) < max(np.log1p(0.1), 6 * noise))
+    most = max(np.log1p(0.1), 6 * noise)
+    # A slow step among its like is no isolated one: it belongs to a new level.
+    calm = np.flatnonzero(((y - middle) < most) | (centred_median(y, NEIGHBOURS) - middle >= most))
     size = max(10, -(-len(calm) // MOST_BLOCKS)) if len(calm) >= 200 else max(2, len(calm) // 20)
     if len(calm) // size < 2 * LEAST_BLOCKS:
         return Levels((), noise)
@@ -171,31 +171,24 @@ class _Piece:
 
 
 def _classify(blocks: Floats, cuts: list[int], floor: float) -> list[_Piece]:
-    if not cuts:
-        drift = _drift(blocks, 0, len(blocks), floor)
-        return [drift] if drift else []
+    """Cuts in one direction are a drift where one slope explains them better than jumps, else each is judged alone."""
     edges = [0, *cuts, len(blocks)]
     levels = [float(np.median(blocks[a:b])) for a, b in pairwise(edges)]
-    sharp = [_is_step(blocks, edges, levels, k) for k in range(1, len(edges) - 1)]
+    sigma = max(robust_sigma(np.diff(blocks)) / np.sqrt(2), 1e-4)
+    inflation = _inflation(blocks, sigma)
     pieces: list[_Piece] = []
     k = 1
     while k < len(edges) - 1:
-        up = levels[k] > levels[k - 1]
         stop = k
-        while (
-            stop + 1 < len(edges) - 1
-            and not sharp[stop - 1]
-            and not sharp[stop]
-            and (levels[stop + 1] > levels[stop]) == up
-        ):
+        while stop + 1 < len(edges) - 1 and (levels[stop + 1] > levels[stop]) == (levels[k] > levels[k - 1]):
             stop += 1
-        if sharp[k - 1]:
-            pieces.append(_shift(edges, levels, k, floor))
-        else:
-            first = edges[k - 1]
-            drift = _drift(blocks, first, edges[stop + 1], floor)
+        if not _slopes(blocks, edges, k, stop, inflation):
+            stop = k
+        if _slopes(blocks, edges, k, stop, inflation):
             level = _Piece("wander", edges[k], edges[stop + 1], levels[k - 1], levels[stop])
-            pieces.append(drift or level)
+            pieces.append(_drift(blocks, edges[k - 1], edges[stop + 1], floor) or level)
+        else:
+            pieces.append(_shift(edges, levels, k, floor))
         k = stop + 1
     if all(p.kind == "wander" for p in pieces):
         drift = _drift(blocks, 0, len(blocks), floor)
@@ -203,27 +196,10 @@ def _classify(blocks: Floats, cuts: list[int], floor: float) -> list[_Piece]:
     return pieces
 
 
-def _is_step(blocks: Floats, edges: list[int], levels: list[float], k: int) -> bool:
-    sharpness = _sharpness(blocks, edges, levels, k)
-    if not BLURRED <= sharpness < SHARP:
-        return sharpness >= SHARP
-    y, at = blocks[edges[k - 1] : edges[k + 1]], edges[k] - edges[k - 1]
-    return float(np.var(y[:at]) * at + np.var(y[at:]) * (len(y) - at)) < _hinge(y)[1]
-
-
-def _sharpness(blocks: Floats, edges: list[int], levels: list[float], k: int) -> float:
-    """Share of a cut's size that is reached between the blocks just before and just after it."""
-    cut, low, high = edges[k], edges[k - 1], edges[k + 1]
-    left = blocks[max(low, cut - 2 - LOCAL) : max(low + 1, cut - 2)]
-    right = blocks[min(high - 1, cut + 2) : min(high, cut + 2 + LOCAL)]
-    whole = levels[k] - levels[k - 1]
-    if not len(left) or not len(right) or whole == 0:
-        return 0.0
-    near = (float(np.median(right)) - float(np.median(left))) / whole
-    # A jump shows within two blocks as well; a ramp over ten blocks does not.
-    close_left, close_right = blocks[max(low, cut - 3) : cut], blocks[cut : min(high, cut + 3)]
-    step = (float(np.median(close_right)) - float(np.median(close_left))) / whole
-    return min(near, step + 0.35)
+def _slopes(blocks: Floats, edges: list[int], k: int, stop: int, inflation: float) -> bool:
+    """Whether cuts k … stop lie on one slope."""
+    first = edges[k - 1]
+    return slopes(blocks[first : edges[stop + 1]], [cut - first for cut in edges[k : stop + 1]], inflation)
 
 
 def _shift(edges: list[int], levels: list[float], k: int, floor: float) -> _Piece:
@@ -236,35 +212,16 @@ def _shift(edges: list[int], levels: list[float], k: int, floor: float) -> _Piec
 
 
 def _drift(blocks: Floats, first: int, stop: int, floor: float) -> _Piece | None:
-    """A trend over blocks first … stop that adds up to the floor and is one by Mann-Kendall; None when it is not."""
+    """A slope over blocks first … stop that adds up to the floor and explains them far better than no change at all."""
     y = blocks[first:stop]
     if len(y) < 2 * LEAST_BLOCKS:
         return None
-    total = theil_sen(y) * (len(y) - 1)
-    ends = float(np.median(y[-max(3, len(y) // 10) :]) - np.median(y[: max(3, len(y) // 10)]))
-    if max(abs(total), abs(ends)) < np.log1p(floor):
+    ramp = fit_ramp(y)
+    if abs(ramp.after - ramp.before) < np.log1p(floor) or trend(y, ramp) < SURE:
         return None
-    at, _ = _hinge(y)
-    # A late drift is no trend of the whole stretch: what counts is the slope itself and a little of the flat before it.
-    if abs(mann_kendall(y[max(0, at - LOCAL) :])) <= 4:
-        return None
-    return _Piece("drift", first + at, stop, float(np.median(y[: max(3, at)])), float(np.median(y[-3:])))
-
-
-def _hinge(y: Floats) -> tuple[int, float]:
-    """Where a flat stretch turns into a slope, and what is left of the squares: the best over all corners."""
-    n = len(y)
-    t = np.arange(n, dtype=float)
-    best, at = np.inf, 0
-    for corner in range(0, n - LEAST_BLOCKS):
-        ramp = np.maximum(0.0, t - corner)
-        ramp -= ramp.mean()
-        rest = y - y.mean()
-        rest = rest - ramp * (rest @ ramp) / max(ramp @ ramp, 1e-12)
-        cost = float(rest @ rest)
-        if cost < best * (1 - 1e-9):
-            best, at = cost, corner
-    return at, best
+    if ramp.narrow(len(y)):  # a jump so near the end that no piece of constant level follows
+        return _Piece("shift", first + ramp.first + 1, stop, ramp.before, ramp.after)
+    return _Piece("drift", first + ramp.first, stop, ramp.before, float(np.median(y[-3:])))
 
 
 def _placed(piece: _Piece, y: Floats, firsts: Ints, use: Ints, noise: float) -> Change:
