@@ -38,7 +38,7 @@ def expected_level(value: Floats, base: Baseline, onset: int) -> Line:
 def recovery_row(value: Floats, expected: Line, onset: int, peak: int, margin: float, scale: float) -> int | None:
     """First row, within 500 or a twentieth of the curve, from which the curve is back.
 
-    The median of nine rows is within `margin` of the level expected, and the median of the thirty rows from there lies at
+    The median of the nine rows around it is within `margin` of the level expected, it is not raised itself, and the median of the thirty rows from there lies at
     most 0.3 times as far above it as the highest median of five rows: a level that stays up touches the margin by chance.
     """
     reach = min(len(value), peak + max(500, len(value) // 20))
@@ -46,9 +46,10 @@ def recovery_row(value: Floats, expected: Line, onset: int, peak: int, margin: f
     if not len(rows):
         return None
     above = value[onset : min(len(value), reach + 30)] - expected.over(onset, min(len(value), reach + 30))
-    smooth = running_median(above[peak - onset : reach - onset], 9, centre=True)[1:]
+    smooth = running_median(above[: reach - onset], 9, centre=True)[peak - onset + 1 :]
+    own = above[peak - onset + 1 : reach - onset]
     limit = max(0.5 * scale, 0.3 * float(running_median(above, 5, centre=True).max()))
-    for row in rows[smooth <= margin].tolist():
+    for row in rows[(smooth <= margin) & (own <= margin + 3 * scale)].tolist():
         ahead = above[row - onset : row - onset + 30]
         if len(ahead) < 5 or float(np.median(ahead)) <= limit:
             return int(row)

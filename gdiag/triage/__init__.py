@@ -65,8 +65,9 @@ def _cost(case: Case) -> Cost:
     lost = case.number("seconds_lost")
     if case.onset is None or (case.severity is Severity.INFO and lost is None):
         return Cost()
-    end = case.number("recovery_step") or case.last
-    steps = int(end - case.onset + 1) if end is not None else None
+    back = case.number("recovery_step")
+    end = back if back is not None else None if case.last is None else case.last + 1
+    steps = max(1, int(end - case.onset)) if end is not None else None
     slow = case.number("slow_steps", case.lead.code) or case.number("hits", "GD503")
     if slow is not None:
         steps = int(slow)  # The steps between them cost nothing.

@@ -30,6 +30,14 @@ def test_a_spike_is_one_recovered_episode(kind: Noise) -> None:
     assert found.half_life[1] > 8
 
 
+@pytest.mark.parametrize("rows", [5, 8, 14])
+def test_a_stretch_of_bad_rows_is_one_episode_that_ends_with_them(rows: int) -> None:
+    value = healthy(2000, "gauss", 3)
+    value[1200 : 1200 + rows] += 3.0 + 0.1 * np.arange(rows)
+    (found,) = scan(value).episodes
+    assert (found.onset, found.last, found.recovery) == (1200, 1199 + rows, 1200 + rows)
+
+
 def test_single_rows_are_outliers_not_episodes() -> None:
     value = healthy(2000, "gauss", 1)
     value[[700, 1500]] += 3.0
