@@ -88,7 +88,7 @@ TABLES: Final[dict[str, dict[str, pl.DataType | type[pl.DataType]]]] = {
 gpus: temperature °C, power W, clock MHz, memory B, utilization and fan %, reasons the NVML event-reason bit mask,
 throttle_time cumulative s slowed for heat, remap_uncorrectable cumulative rows, zone_known False where a local clock without a zone
 was read as UTC (gpus, events). events.kind: xid sxid restart checkpoint exit
-nccl_warning nccl_timeout oom gpu_lost megatron_rerun message. collectives: size B, time µs, algbw and busbw GB/s
+nccl_warning nccl_timeout oom gpu_lost nic megatron_rerun message. collectives: size B, time µs, algbw and busbw GB/s
 (1e9); section numbers the test runs of one file, cycle the repeats of -N. ports.snapshot: 0 for the first reading of a
 counter in a file, 1 for the next, …. operations: single collectives of a training run as one rank saw them; time: their
 end [Unix s], size B, sequence the number that all ranks of the group give the operation.

@@ -37,6 +37,7 @@ from gdiag.analyzers import (
     lr_too_low,
     memory_growth,
     missing_warmup,
+    nic_events,
     no_learning,
     nonfinite_origin,
     output_logit_growth,
@@ -155,4 +156,5 @@ ANALYZERS: tuple[Analyzer, ...] = (
     slow_collective,
     below_baseline,
     slow_member,
+    nic_events,
 )

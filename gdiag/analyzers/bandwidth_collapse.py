@@ -41,10 +41,11 @@ def _judge(run: RunView, sweep: Sweep, dip: float, collapse: float) -> Finding |
             f"{size_text(curve.collapse_size)} on and does not recover"
         )
         evidence = (Measure("share_of_peak", round(curve.collapse_share, 3), "", collapse),
-                    Measure("size", curve.collapse_size, "B"))  # fmt: skip
+                    Measure("size", curve.collapse_size, "B"), Measure("recovered", value=False))  # fmt: skip
         return Finding(CODE, NAME, severity, text, run.where(sweep.place(size=curve.collapse_size)), evidence)
     if curve.dip_size is not None:
         text = f"{name} dips to {curve.dip_share:.0%} at {size_text(curve.dip_size)} and recovers, as a switch of algorithm does"
-        evidence = (Measure("share_of_peak", round(curve.dip_share, 3), "", dip), Measure("size", curve.dip_size, "B"))
+        evidence = (Measure("share_of_peak", round(curve.dip_share, 3), "", dip), Measure("size", curve.dip_size, "B"),
+                    Measure("recovered", value=True))  # fmt: skip
         return Finding(CODE, NAME, Severity.INFO, text, run.where(sweep.place(size=curve.dip_size)), evidence)
     return None

@@ -22,8 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from gdiag.measures.ports import Counter, Match, counters, match
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import Ints
@@ -50,7 +48,7 @@ def analyze(
         judged = _judge(c, limit, factor) if limit is not None else None
         if judged is not None:
             alike.setdefault((c.counter, *judged), []).append(c)
-    slow = _slow_rows(run)
+    slow = run.slow_rows
     found = [_errors(run, same, *key[1:], factor, slow, p) for key, same in alike.items()]
     return [*found, *_waits(run, seen, wait, slow, p), *_states(run, seen, slow_rate), *_priorities(run, seen)]
 
@@ -72,15 +70,6 @@ def _judge(seen: Counter, limit: Threshold, factor: float) -> tuple[Severity, bo
 def _allowed(seen: Counter, limit: Threshold) -> float | None:
     """Growth that is no warning over the time between the first and the last reading."""
     return None if limit.growth is None else limit.growth * max(1.0, seen.hours or 0.0)
-
-
-def _slow_rows(run: RunView) -> Ints:
-    """Slow steps of the run and steps at a slower level, as indices into its step times."""
-    view = run.step_times
-    if view is None:
-        return np.empty(0, dtype=np.int64)
-    rows = [s.rows for s in view.slow] + [np.arange(c.start, c.end + 1) for c in view.changes]
-    return np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
 
 
 def _errors(

@@ -15,7 +15,7 @@ from gdiag.model import Source
 FORMAT = "kernel-log"
 
 _KERNEL = re.compile(
-    rb"(?m)NVRM: |nvidia-nvswitch\d+: |nvidia-peermem |^(?:\d+,\d+,\d+,\S*;)|^kern  :\w+ *: |^\[[ \d]+\.\d{6}\] |"
+    rb"(?m)NVRM: |nvidia-nvswitch\d+: |nvidia-peermem |mlx5_core |mlx5_\w+:\d+:\(pid |^(?:\d+,\d+,\d+,\S*;)|^kern  :\w+ *: |^\[[ \d]+\.\d{6}\] |"
     rb"^\w{3} +\d+ \d\d:\d\d:\d\d \S+ kernel: |\] \[(?:INFO|ERROR|WARN\w*)\] \[tid \d+\] |XidCriticalError"
 )
 _NCCL = re.compile(rb"NCCL (?:WARN|INFO) |ProcessGroupNCCL\.cpp:\d+\]|Watchdog caught collective")

@@ -14,12 +14,13 @@ from typing import Final
 import polars as pl
 
 from gdiag.ingesters import telemetry, text
+from gdiag.reference.nics import nic_line
 from gdiag.schema import TABLES
 
 NEEDLES: Final = (
     "Xid", "fallen off the bus", "GPU is lost", "RmInitAdapter failed", "NVSwitch", "The NVIDIA GPU", "NCCL WARN", "NET/IB", "libnccl",
     "Watchdog caught", "last enqueued", "Out of memory: Killed", "oom-kill", "callbacks suppressed", "probe routine failed",
-    "No space left on device", "CUDA out of memory", "Hardware Error",
+    "mlx5_core", "mlx5_", "No space left on device", "CUDA out of memory", "Hardware Error",
 )  # fmt: skip
 
 _XID: Final = re.compile(r"NVRM: (?:GPU at [^,]*, )?Xid \((?:PCI:)?([^)]*)\): (\d+)(?:,\s*(.*))?")
@@ -34,6 +35,7 @@ _WATCHDOG: Final = re.compile(
 _QUEUE: Final = re.compile(r"last enqueued (?:NCCL )?work: (\d+), last completed (?:NCCL )?work: (\d+)")
 _RANK: Final = re.compile(r"\[rank ?(\d+)\]|\[?Rank (\d+)\]")
 _HOST_PREFIX: Final = re.compile(r"^([\w.-]+):\d+:\d+ \[(\d+)\] ")
+_CARD: Final = re.compile(r"mlx5_core(?:\.sf)? ([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d)")
 _OOM: Final = re.compile(r"CUDA out of memory|Out of memory: Killed process|oom-kill:")
 
 _GOES_ON: Final = re.compile(r"^\s+NVRM:|^0, vendor err|^milliseconds")
@@ -43,6 +45,7 @@ _BOOT: Final = re.compile(r"^(?:\d+,\d+,\d+,\S*;|\[ *\d+\.\d+\])")
 _CTIME: Final = re.compile(r"\[?((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} +\d+ \d\d:\d\d:\d\d \d{4})\]?")
 _FABRIC_CLOCK: Final = re.compile(r"\[(\w{3} \d\d \d{4} \d\d:\d\d:\d\d)\]")
 _SYSLOG: Final = re.compile(r"^(\w{3} +\d+ \d\d:\d\d:\d\d) (\S+) ")
+_JOURNAL: Final = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.,]+(?:Z|[+-]\d\d:?\d\d)? ([A-Za-z][\w.-]*) kernel:")
 _GLOG: Final = re.compile(r"[EIWF](\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.(\d{3,9})")
 
 
@@ -120,6 +123,10 @@ def _event(line: str) -> dict[str, object] | None:
         return {"kind": "nccl_timeout", "value": float(m[2]) + 1, "text": _said(line, max(0, m.start() - 60))}
     if _LOST.search(line):
         return {"kind": "gpu_lost", "value": 79.0, "bus_id": telemetry.bus(line), "text": _said(line, 0)}
+    if "mlx5_" in line:
+        known = nic_line(line)
+        if known is not None and known.name != "register_access":
+            return {"kind": "nic", "bus_id": _card(line), "text": _said(line, line.index("mlx5_"))}
     if _OOM.search(line):
         return {"kind": "oom", "text": _said(line, 0)}
     if "NCCL WARN" in line:
@@ -131,11 +138,19 @@ def _event(line: str) -> dict[str, object] | None:
     return None
 
 
+def _card(line: str) -> str | None:
+    """PCI address of a network card, with the function that tells its ports apart."""
+    found = _CARD.search(line)
+    return found[1].lower() if found else None
+
+
 def _said(line: str, start: int) -> str:
     return text.redact(" ".join(line[start:].split()))
 
 
 def _syslog_host(line: str) -> str | None:
+    if journal := _JOURNAL.match(line):
+        return journal[1]
     found = _SYSLOG.match(line)
     return found[2] if found and found[2] not in ("kernel:", "kern") else None
 

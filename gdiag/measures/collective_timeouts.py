@@ -90,7 +90,7 @@ def _earlier(events: pl.DataFrame, start: float | None) -> str | None:
     if start is None or "time" not in events.columns:
         return None
     reported = events.filter(
-        pl.col("kind").is_in(["xid", "sxid", "gpu_lost", "oom", "message"])
+        pl.col("kind").is_in(["xid", "sxid", "gpu_lost", "oom", "message", "nic"])
         & (pl.col("time") >= start - 600)
         & (pl.col("time") <= start + 60)
     ).sort("time")

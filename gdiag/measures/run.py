@@ -24,6 +24,7 @@ from gdiag.measures.loss_events import LossView, loss_view
 from gdiag.measures.loss_scale import Skipping, skipping
 from gdiag.measures.loss_units import EvalUnit, Factor, eval_unit, factors
 from gdiag.measures.machine_events import Reported, reported
+from gdiag.measures.nic_events import NicEvents, nic_events
 from gdiag.measures.nonfinite import NonFinite, nonfinite
 from gdiag.measures.peak_stability import Instability, Stalled, instability, stalled
 from gdiag.measures.resume import FreshStart, Resume, boundaries, fresh_start, resumes
@@ -31,7 +32,7 @@ from gdiag.measures.resume_state import CounterLoss, ScaleReset, counter_losses,
 from gdiag.measures.sample_ids import Breach, Return, breaches, returns
 from gdiag.measures.schedule import Schedule, recognise
 from gdiag.measures.scheduler_state import Mismatch, mismatches
-from gdiag.measures.segments import interval
+from gdiag.measures.segments import Ints, interval
 from gdiag.measures.slowdowns import StepTimeView
 from gdiag.measures.step_time import step_times
 from gdiag.measures.stragglers import RankTimes, Straggler
@@ -112,6 +113,20 @@ class RunView:
     def reported(self) -> list[Reported]:
         """Xid and SXid lines by code and GPU."""
         return reported(self.events, self.telemetry, self.step_times.times if self.step_times is not None else None)
+
+    @cached_property
+    def slow_rows(self) -> Ints:
+        """Slow steps and steps at a slower level, as indices into the step times."""
+        view = self.step_times
+        if view is None:
+            return np.empty(0, dtype=np.int64)
+        rows = [s.rows for s in view.slow] + [np.arange(c.start, c.end + 1) for c in view.changes]
+        return np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
+
+    @cached_property
+    def nic_events(self) -> list[NicEvents]:
+        """What the kernel reports of network cards, by card and kind."""
+        return nic_events(self.events, self.step_times.times if self.step_times is not None else None, self.slow_rows)
 
     @cached_property
     def collective_timeouts(self) -> Timeouts | None:

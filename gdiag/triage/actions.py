@@ -12,6 +12,7 @@ from typing import Final
 from gdiag.model import Cause, Severity
 from gdiag.triage import own_figures as own
 from gdiag.triage.case import Case
+from gdiag.triage.notes import note
 
 Action = Callable[[Case], str]
 
@@ -23,16 +24,20 @@ SECOND: Final = 0.1
 def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
     """Actions for the best cause, then the first action of a second that may well be it; without repeats.
 
-    What is only worth knowing costs no rollback.
+    What is only worth knowing costs no rollback, no samples and no hardware.
     """
-    if case.severity is Severity.INFO and case.lead.code == "GD206":
-        return ("Nothing to change while the loss does not follow: go on, and look again if it returns",)
+    slight = case.severity is Severity.INFO
+    if slight and (text := note(case)) is not None:
+        return (text,)
+    cards_own = case.value("action", "GD710") if case.lead.code == "GD710" else None
+    if isinstance(cards_own, str) and cards_own:
+        return (f"{cards_own} ({case.value('port', 'GD710')}{_host(case)})",)
     chosen: list[str] = []
     for position, cause in enumerate(causes[:2]):
         if position and cause.score < SECOND:
             break
         for action in ACTIONS.get(cause.cause, ())[: 4 if position == 0 else 1]:
-            if action is roll_back and case.severity is Severity.INFO:
+            if slight and action in _GRAVE:
                 continue
             text = action(case)
             if text not in chosen:
@@ -184,7 +189,7 @@ def compare_ranks(case: Case) -> str:
 
 def mend_link(case: Case) -> str:
     """The port's own name where counters tell it."""
-    port = case.value("port", "GD706")
+    port = case.value("port", "GD706", "GD710")
     return f"Replace the cable or transceiver of {port or 'the port with errors'}{_host(case)}, then the NIC; check both ends with ibdiagnet"
 
 
@@ -202,6 +207,7 @@ def bisect_layer(case: Case) -> str:
     return f"Reproduce the step with only {case.layer or 'the first non-finite layers'} and NaN checks on its inputs, weights and outputs"
 
 
+_GRAVE: Final = frozenset({roll_back, skip_samples, drain_gpu, mend_link})
 ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "bad_batch": (keep_going, inspect_batch, skip_samples, replay_batch),
     "lr_too_high": (lower_lr, roll_back, warm_up, own.clip, own.second_moment),

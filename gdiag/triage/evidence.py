@@ -155,7 +155,11 @@ def _ports(kind: str, *, window: bool) -> Sentence:
 
     def sentence(case: Case) -> str | None:
         for finding in case.findings:
-            if finding.code != "GD706" or finding.severity < Severity.WARNING or finding.measure("kind") != kind:
+            if (
+                finding.code not in {"GD706", "GD710"}
+                or finding.severity < Severity.WARNING
+                or finding.measure("kind") != kind
+            ):
                 continue
             shared = finding.measure("meets_slow_steps") is True and finding.number("p") is None
             if shared is window:
@@ -163,6 +167,14 @@ def _ports(kind: str, *, window: bool) -> Sentence:
         return None
 
     return sentence
+
+
+def _firmware(case: Case) -> str | None:
+    finding = case.find("GD710")
+    failed = (
+        finding is not None and finding.measure("kind") in {"firmware", "heat"} and finding.severity >= Severity.WARNING
+    )
+    return finding.message if finding is not None and failed else None
 
 
 def _steady_lr(case: Case) -> str | None:
@@ -418,6 +430,7 @@ RULES: Final[tuple[Rule, ...]] = (
     # less than that they grow when steps are slow.
     Rule("link_fault", "ports", 2.2, _ports("errors", window=False)),
     Rule("link_fault", "ports", 0.8, _ports("errors", window=True)),
+    Rule("hardware_fault", "telemetry", 5.0, _firmware),
     Rule("network_congestion", "ports", 1.8, _ports("congestion", window=False)),
     Rule("network_congestion", "ports", 0.7, _ports("congestion", window=True)),
     Rule("network_congestion", "telemetry", 2.2, found("GD707", least=Severity.WARNING)),

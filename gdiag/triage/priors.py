@@ -97,7 +97,7 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
                         "oversubscribed_fabric": 0.08, "flow_control": 0.05, "transport_fallback": 0.04, "config_change": 0.05},
     "low_bandwidth": _FABRIC, "bandwidth_collapse": _FABRIC, "latency_jitter": _FABRIC,
     "wrong_results": {"silent_data_corruption": 0.45, "hardware_fault": 0.25, "software_fault": 0.15},
-    "port_errors": {"link_fault": 0.5, "network_congestion": 0.12, "flow_control": 0.12},
+    "port_errors": {"link_fault": 0.5, "network_congestion": 0.12, "flow_control": 0.12, "hardware_fault": 0.03},
     "inconsistent_output": {},
     "log_quality": {},
 }  # fmt: skip

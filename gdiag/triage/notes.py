@@ -1,0 +1,27 @@
+"""What an incident that is only worth knowing asks for: no hardware is touched and no run is rolled back for a note."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gdiag.triage.case import Case
+
+_NOTES: Final = {
+    "GD206": "Nothing to change while the loss does not follow: go on, and look again if it returns",
+    "GD702": "Nothing is broken: to gain what the switch can reduce, check NCCL_NVLS_ENABLE, the fabric manager and NCCL's lines about NVLS",
+    "GD703": "No action on the hardware: compare with the same sweep off-hours, and look at large messages again if training uses them",
+    "GD704": "Repeat with more iterations (-n) and cycles (-N) before looking for a cause",
+    "GD706": "Read the counters again after a job, with `date` above them: one reading since the last reset dates nothing",
+    "GD707": "Nothing to change for so little time: record per-rank communication time to see whether it grows",
+    "GD708": "Repeat both at the same hour on the same nodes before looking for a cause",
+    "GD710": "Nothing to change by itself: look again if the link fails or is slow",
+}  # fmt: skip
+
+
+def note(case: Case) -> str | None:
+    """The one action of an incident of severity info; None where the causes' own actions are in proportion."""
+    if case.lead.code == "GD703" and case.value("recovered", "GD703") is True:
+        return "No action: a dip that recovers is a switch of algorithm or protocol; NCCL_ALGO and NCCL_PROTO move it"
+    if case.lead.code == "GD706" and case.number("pauses", "GD706"):
+        return "No action by itself: pausing is flow control at work; read the counters again after a job to see whether they grow"
+    return _NOTES.get(case.lead.code)
