@@ -1,8 +1,9 @@
 """Finds restarts after which the learning-rate scheduler is not where it was.
 
 What it checks: at every restart of the run, the learning rate against the one logged for the same step before (where the
-run was rewound) or against the schedule carried on; whether it begins its warm-up anew, stands at an earlier step, was
-changed, or moves several schedule steps per training step from then on.
+run was rewound) or against the schedule carried on; whether it begins its warm-up anew, stands at an earlier or later
+step, was changed, or moves several schedule steps per training step from then on. A warm-up that begins again, and a
+rate that moves a whole number of times as fast, are found where no restart is marked as well.
 
 Why it matters: a scheduler that is not saved with the checkpoint repeats the warm-up or holds the rate at a level
 that the model has long left; one that is stepped once per rank or micro-batch ends the training early.
@@ -23,6 +24,7 @@ NEEDS: tuple[str, ...] = ("steps.lr",)
 WORDS = {
     "restarted": "begins its warm-up again",
     "behind": "stands where it was {shift} steps earlier",
+    "ahead": "stands where it should be about {shift} steps later",
     "changed": "differs from the one due there",
     "advanced_twice": "moves {factor:.0f} times as fast as before",
 }
@@ -42,6 +44,7 @@ def analyze(run: RunView, *, mismatch: float = 0.05) -> list[Finding]:
 
 
 def _finding(run: RunView, seen: Mismatch) -> Finding:
+    place = f"After the restart at step {seen.step}" if seen.marked else f"From step {seen.step} on"
     words = WORDS[seen.kind].format(shift=seen.shift, factor=seen.factor or 0.0)
     evidence = [
         Measure("kind", seen.kind),
@@ -50,7 +53,7 @@ def _finding(run: RunView, seen: Mismatch) -> Finding:
         Measure("at_restart", seen.marked),
         Measure("steps_lost", seen.rewound, "step"),
     ]
-    if seen.before > 0:
+    if seen.before > 0 and seen.kind != "advanced_twice":
         evidence.insert(1, Measure("lr_ratio", seen.after / seen.before, limit=1 + MISMATCH))
     if seen.shift is not None:
         evidence.append(Measure("shift", seen.shift, "step"))
@@ -58,7 +61,8 @@ def _finding(run: RunView, seen: Mismatch) -> Finding:
         evidence.append(Measure("schedule_steps_per_step", seen.factor, limit=1.8))
     return Finding(
         CODE, NAME, Severity.WARNING,
-        f"{'After the restart at' if seen.marked else 'From'} step {seen.step} {'on ' if not seen.marked else ''}the learning rate is {seen.after:.3g} where {seen.before:.3g} is due: it {words}",
+        f"{place} the learning rate {words}" if seen.kind == "advanced_twice"
+        else f"{place} the learning rate is {seen.after:.3g} where {seen.before:.3g} is due: it {words}",
         run.where(run.series("lr").finite.row(seen.index), step=seen.step),
         tuple(evidence),
     )  # fmt: skip

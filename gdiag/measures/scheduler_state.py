@@ -12,11 +12,19 @@ from gdiag.measures.curves import Path, Points
 from gdiag.measures.schedule import Schedule
 from gdiag.measures.trajectory import Restart
 
-Kind = Literal["restarted", "behind", "advanced_twice", "changed"]
+Kind = Literal["restarted", "behind", "ahead", "advanced_twice", "changed"]
 
 MISMATCH = 0.02
 """Relative difference of the learning rate at one step that no rounding explains."""
 SLOPE_ROWS = 20
+KINK_ROWS = (3, 6, 12, 25, 50, 100, 200)
+"""Rows on either side of a kink over which the rate must move by QUANTA printed units; the fewest that do are used."""
+QUANTA = 20.0
+WHOLE = 0.03
+"""How far from a whole number a kink's factor may be: schedulers are stepped a whole number of times."""
+MOST_TIMES = 64
+EXPLAINED = 0.005
+"""Error of a fitted schedule below which it holds no kink."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,12 @@ def mismatches(paths: Sequence[Path], restarts: Sequence[Restart], schedule: Sch
         if factor is not None:
             step = int(lr.step[i])
             found.append(Mismatch(step, i, after, after, "advanced_twice", restart.rewound, factor=factor))
-    return found + _unmarked(lr, schedule, {m.step for m in found}) if schedule is not None else found
+    if schedule is None:
+        return found
+    found += _unmarked(lr, schedule, {m.step for m in found})
+    known = [m.step for m in found]
+    near = 2 * SLOPE_ROWS * schedule.interval
+    return found + [k for k in _kinks(lr, schedule) if all(abs(k.step - step) > near for step in known)]
 
 
 def _unmarked(lr: Points, schedule: Schedule, known: set[int]) -> list[Mismatch]:
@@ -74,6 +87,34 @@ def _unmarked(lr: Points, schedule: Schedule, known: set[int]) -> list[Mismatch]
         if jump.after < 0.75 * jump.before and rising and not known & {jump.step, int(lr.step[low])}:
             after = float(lr.value[low])
             found.append(Mismatch(jump.step, jump.index, jump.before, after, "restarted", marked=False))
+    return found
+
+
+def _kinks(lr: Points, schedule: Schedule) -> list[Mismatch]:
+    """Rows from which the rate moves a whole number of times as fast as before, without a jump and at no corner of the plan."""
+    x, y = lr.step.astype(np.float64), lr.value
+    if len(y) < 4 * SLOPE_ROWS or schedule.shape == "restarts" or schedule.error < EXPLAINED:
+        return []
+    found: list[Mismatch] = []
+    corners = [schedule.warmup_end, schedule.decay_start, schedule.decay_end, *schedule.changes]
+    corners += [jump.step for jump in schedule.jumps]
+    for k in [k for k in KINK_ROWS if 8 * k <= len(y)]:
+        at = np.arange(2 * k, len(y) - 2 * k)
+        older, before, after, later = (
+            (y[at + b] - y[at + a]) / (x[at + b] - x[at + a]) for a, b in ((-2 * k, -k), (-k, 0), (0, k), (k, 2 * k))
+        )
+        least = QUANTA * schedule.quantum + 1e-6 * schedule.peak
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = after / before
+            straight = (np.abs(older / before - 1) < 0.1) & (np.abs(later / after - 1) < 0.1)
+        factor = np.where((factor > 1.5) & (factor < MOST_TIMES), factor, 0.0)
+        whole = np.abs(factor - np.rint(factor)) < WHOLE * factor
+        for j in at[whole & straight & (np.abs(y[at] - y[at - k]) >= least)].tolist():
+            step, reach = int(lr.step[j]), 2 * k * schedule.interval
+            known = [m.step for m in found]
+            if all(c is None or abs(c - step) > reach for c in (*corners, *known)):
+                times = float(np.rint(factor[j - 2 * k]))
+                found.append(Mismatch(step, j, float(y[j]), float(y[j]), "advanced_twice", marked=False, factor=times))
     return found
 
 
@@ -96,12 +137,26 @@ def _describe(restart: Restart, lr: Points, i: int, due: float) -> Mismatch:
     value, steps = lr.value[:i], lr.step[:i]
     peak = int(np.argmax(value))
     if after < value[-1]:
-        return Mismatch(step, i, due, after, "changed", restart.rewound)
+        shift = _ahead_by(lr, i, due)
+        return Mismatch(step, i, due, after, "ahead" if shift else "changed", restart.rewound, shift=shift)
     # On the falling part a higher rate is an earlier place: the step that had it last.
     same = np.flatnonzero(value[peak:] >= after)
     if len(same) == 0 or after > 0.999 * value[peak]:
         return Mismatch(step, i, due, after, "changed", restart.rewound)
     return Mismatch(step, i, due, after, "behind", restart.rewound, shift=step - int(steps[peak + same[-1]]))
+
+
+def _ahead_by(lr: Points, i: int, due: float) -> int | None:
+    """Steps of the schedule that were left out, where the rate falls about as steeply on both sides; else None."""
+    k = min(SLOPE_ROWS, i - 1, len(lr) - 1 - i)
+    if k < 3:
+        return None
+    before, after = (
+        float((lr.value[b] - lr.value[a]) / (lr.step[b] - lr.step[a])) for a, b in ((i - 1 - k, i - 1), (i, i + k))
+    )
+    if before >= 0 or not 0.4 < after / before < 2.5:
+        return None
+    return max(1, round((due - float(lr.value[i])) / (-0.5 * (before + after))))
 
 
 def _speed(lr: Points, i: int, schedule: Schedule) -> float | None:

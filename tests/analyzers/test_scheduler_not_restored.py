@@ -69,3 +69,26 @@ def test_fires_on_a_warmup_in_mid_run_without_a_marked_restart(every: int) -> No
 def test_quiet_on_cycles_with_their_own_warmups() -> None:
     lr = np.tile(cosine(500, warmup=50, floor=0.0), 4)
     assert analyze(view({"lr": lr})) == []
+
+
+@pytest.mark.parametrize("times", [2, 3, 5])
+@pytest.mark.parametrize("every", [1, 10])
+def test_fires_where_the_schedule_moves_faster_without_a_marked_restart(times: int, every: int) -> None:
+    place = np.minimum(np.where(np.arange(4000) < 1500, np.arange(4000), 1500 + times * (np.arange(4000) - 1500)), 3999)
+    (finding,) = analyze(view({"step": np.arange(0, 4000, every), "lr": cosine(4000)[place][::every]}))
+    assert (finding.measure("kind"), finding.where.step) == ("advanced_twice", 1500)
+    assert finding.number("schedule_steps_per_step") == times
+    assert finding.number("lr_ratio") is None
+
+
+def test_a_rate_that_moves_half_as_fast_again_is_a_plan() -> None:
+    place = np.where(np.arange(2000) < 1000, np.arange(2000), 1000 + 1.5 * (np.arange(2000) - 1000))
+    assert analyze(view({"lr": np.interp(place, np.arange(4000), cosine(4000))})) == []
+
+
+def test_names_the_steps_by_which_it_is_ahead() -> None:
+    lr = np.linspace(1e-3, 0, 1000)
+    columns = {"step": np.concatenate((np.arange(600), np.arange(500, 900))).astype(np.float64)}
+    (finding,) = analyze(view(columns | {"lr": np.concatenate((lr[:600], lr[600:]))}))
+    assert finding.measure("kind") == "ahead"
+    assert finding.number("shift") == pytest.approx(100, abs=3)
