@@ -8,7 +8,8 @@ earlier steps; clipping and Adam bound even a broken gradient. A single layer th
 changed by something that is no update: a flipped bit in the weights, a wrong tensor loaded, a collective that wrote into
 it. Flips of low exponent bits are too small to be seen in a norm.
 
-After the gradients have become unstable such a jump is one of many consequences, and info.
+After the gradients have become unstable such a jump is one of many consequences, and info; at a resume half of the
+layers that jump together are another checkpoint's weights, and a warning.
 
 What to do: compare the layer's checksum across replicas and with the last checkpoint, restore from the last checkpoint
 before this step, test the node's memory; when many layers jump together look at the learning rate, at a resume or at a
@@ -20,6 +21,7 @@ from __future__ import annotations
 from gdiag.measures.layers import LayerTable
 from gdiag.measures.parameters import Jump, jumps, whole_network
 from gdiag.measures.run import RunView
+from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD208"
@@ -66,8 +68,12 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
     alone = len(group) <= max(1, total // 10) and (len(group) == 1 or group[1].excess < 0.5 * lead.excess)
     step, name = int(table.step[lead.row]), table.columns[lead.layer].layer
     steady = run.steady_before(step)
+    resumed = any(place <= step <= place + 2 * interval(table.step) for place, _ in run.resume_places)
+    other = resumed and len(group) >= 0.5 * total and not whole
     severity = (
-        Severity.INFO
+        Severity.WARNING
+        if other
+        else Severity.INFO
         if not alone or not steady
         else Severity.CRITICAL
         if lead.excess >= severe and not whole
@@ -80,6 +86,7 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
         else f"Parameter norms of {len(group)} of {total} layers jump at step {step}, {name} from {lead.before:.5g} to {lead.after:.5g}"
     )
     beside = ", the other layers move as usual" if alone and not whole else ""
+    beside = ", at a resume: they are another checkpoint's" if other else beside
     return Finding(
         CODE, NAME, severity, f"{who}, {lead.excess:.3g} times its largest step before{beside}",
         run.where(table.row_near(step), step=step, layer=name if alone and not whole else None),
@@ -93,6 +100,7 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
             Measure("layers_total", total),
             Measure("lr_divided_out", len(run.series("lr")) > 1),
             Measure("alone", alone),
+            Measure("at_restart", resumed),
             Measure("steady_before", steady),
             Measure("layer_kind", table.columns[lead.layer].kind),
         ),

@@ -2,8 +2,9 @@
 
 What it checks: at every place where training was taken up again, the loss of the first rows against the loss logged for
 the same steps before, or the level of the rows before; whether a rise comes back within tens of steps (transient),
-stays (level), is back near the start of the run (fresh_model), or the loss is lower than before; and logs that begin in
-the middle of a run with the loss of an untrained model.
+stays (level), runs on as the curve once did from an earlier step (older_checkpoint), is back near the start of the run
+(fresh_model), or the loss is lower than before; and logs that begin in the middle of a run with the loss of an untrained
+model.
 
 Why it matters: a resume should be invisible. A transient rise means that optimizer moments or the step counter were not
 restored, a level that stays that weights, precision or data differ, a loss near the start that the checkpoint was not
@@ -27,10 +28,12 @@ WORDS = {
     "transient": "and comes back by step {recovery}",
     "level": "and stays higher ({late:.3f} nat)",
     "lower": "lower than before: samples may be seen again",
+    "older_checkpoint": "and falls from there as it did from step {like} on: the weights are those of an older checkpoint",
     "fresh_model": "near where the run began: the checkpoint's weights seem not to be loaded",
 }
 SEVERITY = {
-    "transient": Severity.WARNING, "level": Severity.WARNING, "lower": Severity.INFO, "fresh_model": Severity.CRITICAL,
+    "transient": Severity.WARNING, "level": Severity.WARNING, "lower": Severity.INFO,
+    "older_checkpoint": Severity.CRITICAL, "fresh_model": Severity.CRITICAL,
 }  # fmt: skip
 
 
@@ -45,7 +48,11 @@ def analyze(run: RunView, *, factor: float = 1.0) -> list[Finding]:
 
 
 def _finding(run: RunView, seen: Resume) -> Finding:
-    words = WORDS[seen.kind].format(recovery=seen.recovery_step, late=seen.late)
+    words = WORDS[seen.kind].format(recovery=seen.recovery_step, late=seen.late, like=seen.like_step)
+    if seen.kind == "level" and seen.like_step is not None:
+        words += f", the level of about step {seen.like_step}"
+    if seen.kind == "fresh_model" and seen.after > seen.start + 2 * seen.limit:
+        words = f"above the {seen.start:.3f} nat of the untrained model: another model's weights, vocabulary or data"
     evidence = [
         Measure("kind", seen.kind),
         Measure("peak_excess", seen.jump, "nat", limit=seen.limit),
@@ -57,10 +64,14 @@ def _finding(run: RunView, seen: Resume) -> Finding:
     ]
     if seen.recovery_step is not None:
         evidence.append(Measure("recovery_step", seen.recovery_step, "step"))
+    if seen.like_step is not None:
+        evidence.append(Measure("like_step", seen.like_step, "step"))
     if seen.half_life is not None:
         evidence.append(Measure("half_life", seen.half_life, "step"))
     if seen.grad_ratio is not None:
         evidence.append(Measure("grad_ratio", seen.grad_ratio))
+    if seen.update_jump is not None:
+        evidence.append(Measure("update_jump", seen.update_jump))
     window = run.batch_window(seen.step)
     if window is not None:
         evidence += [Measure("sample_start", window.first), Measure("sample_end", window.last)]

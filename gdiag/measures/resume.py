@@ -13,7 +13,7 @@ from gdiag.measures.baseline import mad_sigma
 from gdiag.measures.curves import Curve, Floats, Path
 from gdiag.measures.trajectory import Restart
 
-Kind = Literal["clean", "transient", "level", "lower", "fresh_model"]
+Kind = Literal["clean", "transient", "level", "lower", "older_checkpoint", "fresh_model"]
 
 FIRST_ROWS = 5
 WIDTHS = (5, 10, 20, 40)
@@ -23,6 +23,8 @@ REFERENCE_ROWS = 50
 NOISE_ROWS = 200
 EARLY_ROWS = 30
 """Rows at the start in which a clock set back is no restart."""
+YOUNGEST = 0.05
+"""Share of the rows before a restart from which on an earlier place of the curve can be that of a checkpoint."""
 TAIL_ROWS = 400
 """Rows after a restart within which the loss must come back."""
 
@@ -53,6 +55,12 @@ class Resume:
     """Steps in which half of the excess is gone."""
     grad_ratio: float | None
     """Median gradient norm of the first rows after over the rows before."""
+    update_jump: float | None
+    """Median update norm of the first rows after over the rows before."""
+    start: float
+    """Loss with which the run began [nat]."""
+    like_step: int | None = None
+    """Step at which the run had this level before, where it was higher than the level due; None outside the curve."""
 
     @property
     def jump(self) -> float:
@@ -104,8 +112,10 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
     rise = max(jump, jumps[0])
     back = _recovery(excess, rise, noise)
     start = float(np.median(value[: min(5, i)]))
-    grad_ratio = _grad_ratio(grad, int(loss.step[i]))
+    step = int(loss.step[i])
+    grad_ratio = _ratio(grad, step, 2 * FIRST_ROWS)
     kind: Kind = "clean"
+    like: int | None = None
     if jump < -1.5 * limit:
         kind = "lower"
     elif jump > limit:
@@ -113,14 +123,45 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
         large = grad_ratio is not None and grad_ratio > 3
         fresh = start - before > (2 if large else 4) * limit and rise > 0.6 * (start - before)
         kind = "fresh_model" if fresh else "transient" if back is not None else "level"
+        like = None if fresh else _like(value[:i], rows, before + jump, limit)
+        if like is not None and _repeats(value[:i], like, rows, excess, noise * _inflation(old)):
+            kind = "older_checkpoint"
     half = next((k for k in range(len(rows)) if np.median(excess[k : k + 5]) <= 0.5 * rise), None)
     return Resume(
-        int(loss.step[i]), i, rewound, kind, before, before + (rise if jump > 0 else jump),
+        step, i, rewound, kind, before, before + (rise if jump > 0 else jump),
         float(np.median(rows[int(0.6 * len(rows)) :])), noise, limit,
         int(loss.step[i + back]) if back is not None and jump > limit else None,
         float(loss.step[i + half] - loss.step[i]) if half is not None and jump > limit else None,
-        grad_ratio,
+        grad_ratio, _ratio(paths[0].curve("update_norm"), step, FIRST_ROWS), start, int(loss.step[like]) if like is not None else None,
     )  # fmt: skip
+
+
+def _like(old: Floats, rows: Floats, level: float, limit: float) -> int | None:
+    """Row of the curve before with the level of the first rows after; None where that is no place of a checkpoint."""
+    width = min(len(rows), 2 * FIRST_ROWS)
+    if len(old) < 4 * width or level <= 0:
+        return None
+    kernel = np.ones(width) / width
+    level = float(np.mean(rows[:width]))
+    smooth = np.convolve(np.convolve(old, kernel, mode="valid"), np.ones(9) / 9, mode="valid")
+    above = np.flatnonzero(smooth >= level)
+    row = int(above[-1]) + 4 if len(above) else 0
+    first = max(width, int(YOUNGEST * len(old)))
+    return row if first <= row < len(old) - 3 * width and abs(smooth[row - 4] - level) < limit else None
+
+
+def _repeats(old: Floats, like: int, rows: Floats, excess: Floats, noise: float) -> bool:
+    """Whether the rows after a restart run as those from row `like` on did, and not as those before the restart would."""
+    length = min(len(rows), len(old) - like)
+    if length < 6 * FIRST_ROWS:
+        return False
+    parts = 6
+    error = 1.25 * noise * sqrt(2 * parts / length)
+    again = [float(np.median(p)) for p in np.array_split(rows[:length] - old[like : like + length], parts)]
+    apart = [float(np.median(p)) for p in np.array_split(excess[:length], parts)]
+    # The excess must fade as the curve once fell: a level that merely stays higher is the same distance all along.
+    faded = apart[0] - apart[-1] > 4 * error or apart[0] < 0
+    return faded and max(map(abs, again)) < 4 * error and sum(a > 2 * error for a in apart) >= parts - 1
 
 
 def _onward(loss: Curve, i: int, until: int) -> Floats:
@@ -169,9 +210,10 @@ def _recovery(excess: Floats, rise: float, noise: float) -> int | None:
     return None
 
 
-def _grad_ratio(grad: Curve, step: int) -> float | None:
-    i = int(np.searchsorted(grad.step, step))
-    before, after = grad.value[max(0, i - REFERENCE_ROWS) : i], grad.value[i : i + 2 * FIRST_ROWS]
+def _ratio(curve: Curve, step: int, rows: int) -> float | None:
+    """Median of `rows` rows from `step` on over the rows before."""
+    i = int(np.searchsorted(curve.step, step))
+    before, after = curve.value[max(0, i - REFERENCE_ROWS) : i], curve.value[i : i + rows]
     if len(before) < 5 or len(after) < 3 or np.median(before) <= 0:
         return None
     return float(np.median(after) / np.median(before))

@@ -146,11 +146,19 @@ def check_lr(case: Case) -> str:
     ratio = case.number("lr_ratio")
     by = f" (×{ratio:.3g})" if ratio is not None else ""
     at = f" at step {case.onset}" if case.onset is not None else ""
+    times = case.number("schedule_steps_per_step", "GD306")
+    if times is not None:
+        return f"Step the scheduler once per optimizer step: from step {case.onset} on it is stepped {times:.0f} times (per rank, micro-batch or wrapper)"
     if case.value("at_restart", "GD302", "GD306") is True:
         return f"Save and load the scheduler's state with the checkpoint and resume again: the learning rate jumps at the restart{at}{by}"
     return (
         f"Remove the jump of the learning rate{at}{by}: check scheduler state, units of its steps and the resume code"
     )
+
+
+def resume_again(case: Case) -> str:
+    """What to bring back: the schedule where only the rate moved, else the weights."""
+    return check_lr(case) if case.lead.code in {"GD302", "GD306"} else own.load_again(case)
 
 
 def drain_gpu(case: Case) -> str:
@@ -222,7 +230,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "output_logit_growth": (own.output, lower_lr),
     "optimizer_instability": (own.second_moment, roll_back, lower_lr, plain("Log update norms and second moments per layer: staleness shows 1–8 steps before the spike")),
     "optimizer_state_lost": (own.restore_optimizer, plain("If they are lost, re-warm the learning rate over a few hundred steps")),
-    "resume_mismatch": (own.compare_resumed, roll_back, plain("Check the checkpoint's path, step and hash, and that no key was missing when it was loaded")),
+    "resume_mismatch": (resume_again, roll_back, plain("Check the checkpoint's path, step and hash, and that no key was missing when it was loaded")),
     "step_counter_lost": (own.restore_counter, own.apart_checkpoints),
     "loss_scale_lost": (own.restore_scale, plain("Check that the optimizer's moments came back as well: both are mostly saved, or lost, together")),
     "data_repeated": (plain("Restore the loader's position at resume and drop the samples already seen"), inspect_batch),

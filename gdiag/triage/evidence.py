@@ -238,6 +238,54 @@ def _at_restart(case: Case) -> str | None:
     return None
 
 
+def _paced_at_restart(case: Case) -> str | None:
+    """A schedule that moves faster from a restart on."""
+    finding = case.find("GD306")
+    fast = finding is not None and finding.measure("kind") == "advanced_twice"
+    return finding.message if finding is not None and fast and finding.measure("at_restart") is True else None
+
+
+def _other_weights(case: Case) -> str | None:
+    """Norms of half of the layers that jump together at a resume."""
+    finding = case.find("GD208")
+    if finding is None or finding.measure("at_restart") is not True:
+        return None
+    moved, total = finding.number("layers_moved"), finding.number("layers_total")
+    return finding.message if moved is not None and total is not None and total > 1 and moved >= 0.5 * total else None
+
+
+def _one_jumps(case: Case) -> str | None:
+    """A parameter norm that jumps by itself."""
+    finding = case.find("GD208")
+    if finding is None or finding.severity < Severity.WARNING or _other_weights(case):
+        return None
+    return finding.message
+
+
+def _repeats_end(case: Case) -> str | None:
+    """A rise at the step at which samples that were seen again come to their end."""
+    for finding in (*case.findings, *case.others):
+        last, first = finding.number("sample_end"), finding.number("sample_start")
+        if finding.code != "GD115" or finding.measure("kind") != "repeated_samples" or case.data is None:
+            continue
+        batch = case.data.last_sample - case.data.first_sample
+        if (
+            last is not None
+            and first is not None
+            and first < case.data.first_sample
+            and abs(case.data.first_sample - last) <= 10 * batch
+        ):
+            return f"the samples seen again since step {finding.where.step} end here: what looks like a rise is the level of new data"
+    return None
+
+
+def _many_jump(case: Case) -> str | None:
+    """A flipped bit moves one tensor."""
+    moved = case.number("layers_moved", "GD208")
+    alone = case.value("alone", "GD208")
+    return f"{moved:.0f} layers jump in one step, which a flipped bit does not do" if moved and alone is False else None
+
+
 def _quiet_gradient(case: Case) -> str | None:
     """A loss that moves up at once while the gradient norm does not: a rate that is too high moves both."""
     finding = case.find("GD104", "GD105")
@@ -365,9 +413,16 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("optimizer_state_lost", "resume", 2.2, said("kind", "transient", "the loss rises at the resume and returns within tens of steps", "GD109")),
     Rule("resume_mismatch", "resume", 2.2, said("kind", "level", "the loss level after the resume differs and stays", "GD109")),
     Rule("resume_mismatch", "resume", 3.0, said("kind", "fresh_model", "the loss after the resume is back at its start", "GD109")),
+    Rule("resume_mismatch", "resume", 3.0, said("kind", "older_checkpoint", "the loss goes on as it once did from an earlier step", "GD109")),
+    Rule("resume_mismatch", "layer", 3.5, _other_weights),
+    Rule("silent_data_corruption", "layer", -1.5, _many_jump),
+    Rule("optimizer_state_lost", "gradient", 1.6, at_least("update_jump", 1.5, "the first updates after the resume are {:.1f} times as large as before: moments or their bias correction are gone", "GD109")),
     Rule("data_repeated", "data", 3.0, said("kind", "repeated_samples", "sample ids are seen again", "GD115")),
+    Rule("data_repeated", "data", 3.5, _repeats_end),
     Rule("data_order", "data", 1.5, said("kind", "skipped_samples", "sample ids are skipped at the resume", "GD115")),
     Rule("resume_mismatch", "schedule", 1.5, _at_restart),
+    Rule("resume_mismatch", "schedule", 2.6, _paced_at_restart),
+    Rule("lr_jump", "schedule", 1.5, said("kind", "advanced_twice", "the schedule is stepped several times per training step", "GD306")),
     # A counter or a loss scale that does not go on is seen directly; what it does to the loss is its consequence.
     Rule("step_counter_lost", "resume", 5.0, found("GD117")),
     Rule("loss_scale_lost", "resume", 5.0, found("GD118")),
@@ -376,7 +431,7 @@ RULES: Final[tuple[Rule, ...]] = (
     # a hypothesis otherwise; never from a loss curve alone.
     Rule("silent_data_corruption", "rank", 2.2, found("GD402", least=Severity.WARNING)),
     Rule("silent_data_corruption", "rank", 1.5, found("GD401", least=Severity.WARNING)),
-    Rule("silent_data_corruption", "layer", 3.6, found("GD208", least=Severity.WARNING)),
+    Rule("silent_data_corruption", "layer", 3.6, _one_jumps),
     Rule("silent_data_corruption", "layer", 1.0, _one_layer),
     Rule("replica_divergence", "rank", 2.2, found("GD401", least=Severity.WARNING)),
     Rule("hardware_fault", "telemetry", 5.5, found("GD403", "GD606", least=Severity.WARNING)),

@@ -130,10 +130,23 @@ def restore_scale(case: Case) -> str:
     return f"Save the gradient scaler's state with the optimizer's and load both{scale}; where it is lost, set the initial scale to the last good one"
 
 
+def load_again(case: Case) -> str:
+    """Which checkpoint to load, where the loss or the weights say that another one was."""
+    kind, like = case.value("kind", "GD109"), case.number("like_step", "GD109")
+    if kind == "older_checkpoint" or (kind is None and case.find("GD208") is not None):
+        seen = f": its loss goes on from about step {like:.0f}" if like is not None else ""
+        return f"Load {return_point(case)} again{seen}; check the path and the step saved inside the checkpoint"
+    if kind == "fresh_model":
+        return f"Load {return_point(case)} again and list the keys that are missing or unexpected: the weights were not loaded"
+    return compare_resumed(case)
+
+
 def compare_resumed(case: Case) -> str:
     """The two losses that must agree."""
-    before, after = case.number("level_before", "GD109"), case.number("level_after", "GD109")
-    known = f" (here {after:.4g} where {before:.4g} is due)" if before is not None and after is not None else ""
+    before, excess = case.number("level_before", "GD109"), case.number("peak_excess", "GD109")
+    known = (
+        f" (here {before + excess:.4g} where {before:.4g} is due)" if before is not None and excess is not None else ""
+    )
     step = f"step {case.onset}'s loss" if case.onset is not None else "the resumed step's loss"
     return f"Compare {step}{known} with the one logged before the checkpoint on the same batch: weights, precision, dropout, loss scaling"
 

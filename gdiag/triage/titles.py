@@ -39,12 +39,24 @@ BY_CODE: Final = {
 """Findings that are another thing than the pattern they are filed under."""
 
 
+BY_KIND: Final = {
+    "restarted": "Learning-rate warm-up begins again",
+    "behind": "Learning rate falls behind its schedule",
+    "ahead": "Learning rate runs ahead of its schedule",
+    "advanced_twice": "Learning rate moves {:.0f} times as fast",
+}
+"""What a schedule that does not go on (GD306) does."""
+
+
 def title(case: Case) -> str:
     """The incident in one line: what, when, where, how large."""
     open_end = case.pattern == "abnormal_exit" and case.severity is Severity.INFO
     if open_end or case.pattern in MESSAGES or case.lead.code.startswith(("GD404", "GD7")):
         return _capital(case.lead.message)
     name = BY_CODE.get(case.lead.code, NAMES[case.pattern])
+    if case.lead.code == "GD306":
+        kind = str(case.lead.measure("kind"))
+        name = BY_KIND.get(kind, name).format(case.lead.number("schedule_steps_per_step") or 0)
     parts = [name, _when(case), _place(case)]
     return " ".join(part for part in parts if part) + _size(case)
 
@@ -63,6 +75,8 @@ def _when(case: Case) -> str:
         return f"after step {case.lead.number('step_before'):.0f}: the count goes on at {case.onset}"
     if case.pattern == "nonfinite" and lead is not None and lead > case.onset:
         return f"at step {lead}, unstable from step {case.onset}"
+    if case.lead.measure("kind") == "advanced_twice":
+        return f"from step {case.onset}"
     if case.lead.code in {"GD206", "GD118"} or case.pattern in {
         "abnormal_exit",
         "single_spike",

@@ -63,3 +63,33 @@ def test_a_restart_event_without_a_rewind_counts() -> None:
 def test_a_clock_set_back_early_is_no_resume() -> None:
     elapsed = np.concatenate((np.arange(10.0), np.arange(190.0)))
     assert view({"loss": np.full(200, 3.0), "elapsed": elapsed}).resumes == []
+
+
+def reloaded(kind: Noise, seed: int, like: int) -> list[Resume]:
+    """A run of 1500 steps whose resume at step 900 has the weights of step `like`."""
+    rng = np.random.default_rng(seed)
+    level = 2.7 + 8.1 * (1 + np.arange(1500) / 25) ** -0.45
+    done = np.arange(1500) - np.where(np.arange(1500) < 900, 0, 900 - like)
+    step = np.concatenate((np.arange(950), np.arange(900, 1500)))
+    first, second = (level[done] * np.exp(noise(kind, 1500, rng)) for _ in range(2))
+    first[900:] = level[900:] * np.exp(noise(kind, 600, rng))
+    return view({"step": step, "loss": np.concatenate((first[:950], second[900:]))}).resumes
+
+
+@pytest.mark.parametrize("kind", ["gauss", "heavy", "skew"])
+@pytest.mark.parametrize("like", [100, 250])
+def test_an_older_checkpoint_goes_on_as_the_curve_once_did(kind: Noise, like: int) -> None:
+    seen = [resume for seed in range(6) for resume in reloaded(kind, seed, like)]
+    assert sum(resume.kind == "older_checkpoint" for resume in seen) >= 3
+    assert all(resume.like_step is not None and 0.6 * like < resume.like_step < 1.6 * like for resume in seen)
+
+
+def test_what_the_updates_do_after_a_resume() -> None:
+    loss, update = np.full(600, 3.0), np.full(600, 0.1)
+    loss[400:] += fading(0.8, 20, 200)
+    update[400:420] *= 2.2
+    step = np.concatenate((np.arange(420), np.arange(400, 580)))
+    loss, update = (np.concatenate((v[:420], v[400:580])) for v in (loss, update))
+    loss[400:420], update[400:420] = 3.0, 0.1
+    (seen,) = view({"step": step, "loss": loss, "update_norm": update}).resumes
+    assert seen.update_jump == pytest.approx(2.2)

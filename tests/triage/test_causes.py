@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdiag.model import Finding, Location, Measure, Pattern, Severity
+from gdiag.model import DataWindow, Finding, Location, Measure, Pattern, Severity
 from gdiag.triage.case import Case
 from gdiag.triage.causes import rank
 from gdiag.triage.facts import RunFacts
+from gdiag.triage.incidents import PATTERN
 from gdiag.triage.priors import PRIORS
 
 
@@ -169,3 +170,69 @@ def test_a_rate_that_is_steady_after_its_jump_is_no_excuse() -> None:
     jump = Finding("GD302", "lr-discontinuity", Severity.WARNING, "a jump", Location(run="run", step=98))
     (first, *_) = rank(Case("divergence", lead, (lead, jump), onset=98, last=900))
     assert (first.cause, first.contradicts) == ("lr_jump", ())
+
+
+def _jumped(alone: bool, at_restart: bool, moved: int) -> Case:
+    evidence = (
+        Measure("alone", alone),
+        Measure("at_restart", at_restart),
+        Measure("layers_moved", moved),
+        Measure("layers_total", 20),
+    )
+    lead = Finding("GD208", "parameter-jump", Severity.WARNING, "a jump", Location(run="run", step=100), evidence)
+    return Case("parameter_jump", lead, (lead,), onset=100)
+
+
+def test_weights_that_jump_together_at_a_resume_are_another_checkpoints() -> None:
+    assert rank(_jumped(alone=True, at_restart=False, moved=1))[0].cause == "silent_data_corruption"
+    assert rank(_jumped(alone=True, at_restart=True, moved=1))[0].cause == "silent_data_corruption"
+    assert rank(_jumped(alone=False, at_restart=True, moved=15))[0].cause == "resume_mismatch"
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "cause"),
+    [
+        ("GD109", "transient", "optimizer_state_lost"),
+        ("GD109", "level", "resume_mismatch"),
+        ("GD109", "older_checkpoint", "resume_mismatch"),
+        ("GD109", "fresh_model", "resume_mismatch"),
+        ("GD115", "repeated_samples", "data_repeated"),
+        ("GD117", "counter_reset", "step_counter_lost"),
+        ("GD118", "scale_reset", "loss_scale_lost"),
+    ],
+)
+def test_every_kind_of_a_resume_has_its_cause(code: str, kind: str, cause: str) -> None:
+    lead = Finding(code, "n", Severity.WARNING, "m", Location(run="run", step=100), (Measure("kind", kind),))
+    assert rank(Case(PATTERN[code], lead, (lead,), onset=100))[0].cause == cause
+
+
+def test_large_first_updates_speak_for_lost_moments() -> None:
+    def share(update_jump: float) -> float:
+        evidence = (Measure("kind", "transient"), Measure("update_jump", update_jump))
+        lead = Finding("GD109", "n", Severity.WARNING, "m", Location(run="run", step=100), evidence)
+        return next(
+            c.score for c in rank(Case("resume_jump", lead, (lead,), onset=100)) if c.cause == "optimizer_state_lost"
+        )
+
+    assert share(2.2) > share(1.1)
+
+
+def test_a_rise_where_repeated_samples_end_is_no_harm() -> None:
+    lead = Finding("GD105", "loss-step-up", Severity.WARNING, "up", Location(run="run", step=700))
+    seen = (Measure("kind", "repeated_samples"), Measure("sample_start", 0), Measure("sample_end", 8000))
+    again = Finding("GD115", "repeated-data", Severity.WARNING, "m", Location(run="run", step=200), seen)
+    for window, cause in ((DataWindow(8000, 8016), "data_repeated"), (DataWindow(9000, 9016), None)):
+        causes = rank(Case("step_up", lead, (lead,), others=(again,), onset=700, data=window))
+        assert (causes[0].cause == "data_repeated") is (cause is not None)
+
+
+@pytest.mark.parametrize(("marked", "first"), [(True, "resume_mismatch"), (False, "lr_jump")])
+def test_a_schedule_stepped_twice_is_put_down_to_the_resume_where_there_is_one(marked: bool, first: str) -> None:
+    evidence = (
+        Measure("kind", "advanced_twice"),
+        Measure("at_restart", marked),
+        Measure("schedule_steps_per_step", 2.0),
+    )
+    lead = Finding("GD306", "n", Severity.WARNING, "m", Location(run="run", step=100), evidence)
+    causes = rank(Case("lr_discontinuity", lead, (lead,), onset=100))
+    assert {"lr_jump", first} <= {c.cause for c in causes[:2]}

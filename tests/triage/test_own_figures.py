@@ -8,7 +8,7 @@ import pytest
 
 from gdiag.model import Finding, Location, Measure, Severity, Value
 from gdiag.triage import own_figures as own
-from gdiag.triage.actions import check_lr, replay_batch, roll_back
+from gdiag.triage.actions import check_lr, replay_batch, resume_again, roll_back
 from gdiag.triage.case import Case
 from gdiag.triage.facts import RunFacts
 
@@ -34,7 +34,20 @@ def case(config: dict[str, Value] | None = None, code: str = "GD102", **evidence
         (own.stop_early, case(code="GD110", eval_best=2.5), "2.5 at step 267"),
         (own.scale_rate, case(batch_ratio=4.0), "from 0.0004 to 0.0008"),
         (own.compare_settings, case(batch_ratio=2.0, seq_len_ratio=1.0), "batch size ×2"),
-        (own.compare_resumed, case(code="GD109", level_before=2.0, level_after=2.5), "here 2.5 where 2 is due"),
+        (own.compare_resumed, case(code="GD109", level_before=2.0, peak_excess=0.5), "here 2.5 where 2 is due"),
+        (
+            own.load_again,
+            case(code="GD109", kind="level", level_before=2.0, peak_excess=0.5),
+            "here 2.5 where 2 is due",
+        ),
+        (own.load_again, case(code="GD109", kind="older_checkpoint", like_step=120.0), "from about step 120"),
+        (own.load_again, case(code="GD109", kind="fresh_model"), "keys that are missing or unexpected"),
+        (own.restore_counter, case(code="GD117", step_before=900.0), "(it is 901 here)"),
+        (own.apart_checkpoints, case(), "from step 267 on"),
+        (own.restore_scale, case(code="GD118", scale_before=4096.0), "(to 4096 here)"),
+        (check_lr, case(code="GD306", schedule_steps_per_step=8.0), "it is stepped 8 times"),
+        (resume_again, case(code="GD306", at_restart=True, lr_ratio=0.01), "scheduler's state with the checkpoint"),
+        (resume_again, case(code="GD109", kind="fresh_model"), "the weights were not loaded"),
         (own.first_loss, case({"vocab_size": 50257}), "10.82"),
         (own.pause, case(period=500.0), "every 500 steps"),
         (own.loader, case(), "steps 267–271"),
