@@ -215,7 +215,7 @@ def bisect_layer(case: Case) -> str:
     return f"Reproduce the step with only {case.layer or 'the first non-finite layers'} and NaN checks on its inputs, weights and outputs"
 
 
-_GRAVE: Final = frozenset({roll_back, skip_samples, drain_gpu, mend_link})
+_GRAVE: Final = frozenset({roll_back, skip_samples, replay_batch, drain_gpu, mend_link})
 ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "bad_batch": (keep_going, inspect_batch, skip_samples, replay_batch),
     "lr_too_high": (lower_lr, roll_back, warm_up, own.clip, own.second_moment),
