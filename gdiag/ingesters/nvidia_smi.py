@@ -26,12 +26,13 @@ def recognise(given: Input) -> float:
         fields = smi_columns.header(_bare(line))
         if fields is not None:
             return smi_columns.certainty(fields)
-    return 0.6 if smi_columns.headerless([_bare(line) for line in lines]) else 0.0
+    bare = [_bare(line) for line in lines]
+    return 0.6 if smi_columns.headerless(bare) or smi_columns.like_rows(bare) else 0.0
 
 
 def read(given: Input, options: Options) -> Reading:
     lines = _lines(given.data())
-    blocks, noise = _blocks(lines)
+    blocks, noise = _blocks(given, lines)
     if not blocks:
         raise InputError(f"{given.path} holds no nvidia-smi rows")
     reject: list[tuple[int, str, str]] = []
@@ -84,14 +85,20 @@ def _bare(line: str) -> str:
     return re.sub(_PREFIX, "", line, count=1) if re.match(_PREFIX + r"(\d{4}[/-]|timestamp|index|\d+,)", line) else line
 
 
-def _blocks(lines: pl.DataFrame) -> tuple[list[tuple[list[Field], pl.DataFrame]], pl.DataFrame]:
+def _blocks(given: Input, lines: pl.DataFrame) -> tuple[list[tuple[list[Field], pl.DataFrame]], pl.DataFrame]:
     """Rows under each distinct header, and the lines that are neither header nor row."""
     # NOTE: a header is printed once, or before every row when a shell loop calls nvidia-smi; distinct ones are few.
     candidate = lines.filter(pl.col("text").str.contains(smi_columns.HEADER))
     heads = {text: smi_columns.header(text) for text in candidate["text"].unique().to_list()}
     known = {text: fields for text, fields in heads.items() if fields is not None}
     if not known:
-        fields = smi_columns.headerless(lines["text"].head(200).to_list())
+        sample = _sample(lines)
+        fields = smi_columns.headerless(sample)
+        if fields is None and smi_columns.like_rows(sample):
+            raise InputError(
+                f"{given.path} holds nvidia-smi rows without a header or units whose columns cannot be told apart: put the list "
+                "that was given to --query-gpu before them as the first line, or log with --format=csv"
+            )
         if fields is None:
             return [], lines
         row = pl.col("text").str.count_matches(",", literal=True) == len(fields) - 1
@@ -108,6 +115,12 @@ def _blocks(lines: pl.DataFrame) -> tuple[list[tuple[list[Field], pl.DataFrame]]
         blocks.append((fields, under.filter(row)))
         noise.append(under.filter(~row))
     return [b for b in blocks if b[1].height], pl.concat(noise).sort("line")
+
+
+def _sample(lines: pl.DataFrame) -> list[str]:
+    """Lines from five places in the file: its head may lie before the load began."""
+    starts = [lines.height * k // 5 for k in range(5)] if lines.height > 4000 else [0]
+    return [text for start in starts for text in lines["text"].slice(start, 4000 // len(starts))]
 
 
 def _looks_like_row(width: int) -> pl.Expr:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gdiag.ingesters import telemetry
+from gdiag.ingesters import smi_values, telemetry
 
 _CELL: Final = r"[A-Za-z_][\w. \t%()/-]*(?:\[[^\],]*\][ \t]*)?"
 HEADER: Final = rf"^\s*{_CELL}(?:,\s*{_CELL})*,?\s*$"
@@ -55,6 +56,8 @@ FLAGS: Final[dict[str, tuple[str, ...]]] = {
     "remap_failure": ("remapped_rows.failure",),
 }
 ECC_PARTS: Final = ("device_memory", "dram", "register_file", "l1_cache", "l2_cache", "texture_memory", "cbu", "sram")
+_PLAIN: Final = ("timestamp", "uuid", "name", "pci.bus_id", "hostname", "clocks_event_reasons.active")
+"""Columns without a header that are plain from any of their cells."""
 _KNOWN: Final = {n for names in (*NUMERIC.values(), *TEXT.values(), *FLAGS.values()) for n in names}
 _OTHERS: Final = (
     r"^(clocks|clocks_|ecc\.|retired_pages|remapped_rows|memory\.|utilization\.|temperature\.|power\.|pcie\.|pci\.|fan\."
@@ -99,45 +102,60 @@ def certainty(fields: Sequence[Field]) -> float:
 
 
 def headerless(lines: Sequence[str]) -> list[Field] | None:
-    """Fields of rows without a header, told by the units in their cells; None when they do not say.
+    """Fields of rows without a header, told by the units in their cells, else by their values; None when neither says.
 
     nvidia-smi --format=csv,noheader keeps units: '%' is utilization (a second one, memory utilization), 'MHz' the SM
     clock (a second one, the memory clock), 'W' power (a second one, its limit), 'MiB' used memory, then total.
     """
-    rows = [[c.strip() for c in line.split(",")] for line in lines if line.count(",") >= 1]
-    if not rows:
-        return None
-    width = max((len(r) for r in rows), key=[len(r) for r in rows].count)
-    rows = [r for r in rows if len(r) == width][:50]
-    fields = [_guess([r[i] for r in rows]) for i in range(width)]
+    rows, kinds = _kinds(lines)
     order = {"util": ["utilization.gpu", "utilization.memory"], "watt": ["power.draw", "power.limit"],
-             "clock": ["clocks.sm", "clocks.mem"], "memory": ["memory.used", "memory.total"], "bare": ["temperature.gpu"]}  # fmt: skip
-    first = next((i for i, f in enumerate(fields) if f in ("uuid", "name")), 0)
-    if "bare" in fields[:first]:
-        fields[fields.index("bare")] = "index"
-    names: list[str] = []
-    for kind in fields:
-        left = order.get(kind)
-        names.append(
-            left.pop(0)
-            if left
-            else kind
-            if kind in ("timestamp", "uuid", "name", "index", "pci.bus_id", "hostname", "clocks_event_reasons.active")
-            else ""
-        )
-    telling = {"utilization.gpu", "power.draw", "clocks.sm", "memory.used", "uuid", "name"} & set(names)
-    units = {"util", "watt", "clock", "memory"} & set(fields)
-    return (
-        [Field(n or f"column {i + 1}", "", n or f"column {i + 1}") for i, n in enumerate(names)]
-        if telling and units
-        else None
+             "clock": ["clocks.sm", "clocks.mem"], "memory": ["memory.used", "memory.total"]}  # fmt: skip
+    units = set(order) & set(kinds)
+    names = [left.pop(0) if (left := order.get(k)) else k if k in (*_PLAIN, "bare") else "" for k in kinds]
+    if "clocks.mem" in names:
+        clocks = [[row[names.index(n)] for row in rows] for n in ("clocks.sm", "clocks.mem")]
+        if smi_values.is_highest(*clocks):
+            names[names.index("clocks.mem")] = "clocks.max.sm"
+    told = smi_values.named(rows, names)
+    if units and not any(n and k == "bare" for n, k in zip(told, kinds, strict=True)):
+        first = next((i for i, n in enumerate(names) if n in ("uuid", "name")), 0)
+        for name in (["index"] if "bare" in names[:first] else []) + ["temperature.gpu"]:
+            if "bare" in names:
+                names[names.index("bare")] = name
+        told = ["" if n == "bare" else n for n in names]
+    telling = {"utilization.gpu", "power.draw", "clocks.sm", "memory.used", "temperature.gpu", "uuid", "name"} & set(
+        told
     )
+    if not (units and telling) and len(telling - {"uuid", "name"}) < 2:
+        return None
+    return [_field(n or f"column {i + 1}") for i, n in enumerate(told)]
+
+
+def like_rows(lines: Sequence[str]) -> bool:
+    """Whether lines look like nvidia-smi rows without a header, whatever their columns may be."""
+    rows, kinds = _kinds(lines)
+    numbers = sum(k == "bare" for k in kinds)
+    return (
+        numbers >= 2
+        and bool({"uuid", "pci.bus_id", "name", "clocks_event_reasons.active"} & set(kinds))
+        and len(rows) >= 2
+    )
+
+
+def _kinds(lines: Sequence[str]) -> tuple[list[list[str]], list[str]]:
+    """Cells of the lines of the commonest width, and what each column's cells are by themselves."""
+    rows = [[c.strip() for c in line.split(",")] for line in lines if line.count(",") >= 1]
+    width = Counter(len(r) for r in rows).most_common(1)[0][0] if rows else 0
+    rows = [r for r in rows if len(r) == width]
+    return rows, [_guess([r[i] for r in rows]) for i in range(width)]
 
 
 def _field(cell: str) -> Field:
     printed = cell.strip()
     found = re.match(r"^(.*?)\s*(?:\[([^\]]*)\]|\(([^)]*)\))?\s*$", printed)
     name, unit = (found[1], found[2] or found[3] or "") if found else (printed, "")
+    if name in ("memory.used", "memory.total"):  # as --query-gpu names them: without units the driver prints MiB
+        unit = unit or "MiB"
     return Field(name.strip().lower(), unit.strip(), printed)
 
 
@@ -150,7 +168,7 @@ def _guess(cells: Sequence[str]) -> str:
     for kind, pattern in (
         ("timestamp", r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d.*|\d{10}(\.\d+)?"), ("uuid", r"(GPU|MIG)-[0-9a-fA-F-]+.*"),
         ("pci.bus_id", r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d"), ("util", r"\d+ ?%"), ("memory", r"\d+ ?MiB"),
-        ("watt", r"\d+(\.\d+)? ?W"), ("clock", r"\d+ ?MHz"), ("bare", r"\d+"),
+        ("watt", r"\d+(\.\d+)? ?W"), ("clock", r"\d+ ?MHz"), ("bare", r"\d+(\.\d+)?"),
         ("name", r"(NVIDIA|Tesla|GeForce|Quadro|RTX|A100|H100|AMD).*"), ("clocks_event_reasons.active", r"0x[0-9A-Fa-f]{16}"),
         ("hostname", r"[a-z][\w.-]*\d[\w.-]*"),
     ):  # fmt: skip

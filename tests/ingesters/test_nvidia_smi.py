@@ -161,3 +161,56 @@ def test_no_line_breaks_the_reader(noise: list[str]) -> None:
     reading = read("\n".join([header, row, *noise]))
     assert reading.gpus is not None
     assert reading.gpus.height >= 1
+
+
+def rows_without_names(*, shuffled: bool = False) -> str:
+    """Two GPUs, noheader and nounits: idle, then under load."""
+    lines = []
+    for tick in range(40):
+        busy = tick >= 8
+        for gpu in range(2):
+            cells = [
+                f"2026/03/01 10:{tick:02d}:00.{gpu:03d}", str(gpu), "NVIDIA A100-SXM4-80GB", str(61 + tick % 3 if busy else 33),
+                str(66 + tick % 4 if busy else 38), f"{380.25 + tick if busy else 62.5:.2f}", "400.00",
+                str(1395 - 15 * (tick % 4) if busy else 210), "1410", str(96 + tick % 4 if busy else 0),
+                str(61022 + tick if busy else 640), "81920", "0",
+            ]  # fmt: skip
+            lines.append(", ".join(cells[:1] + cells[1:][::-1] if shuffled else cells))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_rows_without_header_and_units_are_told_by_their_values(shuffled: bool) -> None:
+    text = rows_without_names(shuffled=shuffled)
+    assert sure(text) > 0.5
+    frame = read(text).gpus
+    assert frame is not None
+    row = frame.row(-1, named=True)
+    known = ("gpu", "power", "power_limit", "clock_sm", "clock_sm_max", "utilization", "memory_total")
+    assert tuple(row[c] for c in known) == (1, 419.25, 400, 1350, 1410, 99, 81920 * 2.0**20)
+    assert row["model"] == "NVIDIA A100-SXM4-80GB"
+    assert (row["temperature"] == 61) is not shuffled  # two temperatures side by side: the first is taken for the GPU's
+
+
+def test_rows_that_could_be_anything_ask_for_the_list_of_columns() -> None:
+    text = "".join(f"GPU-aa-{k % 2}, {40 + k % 2}, {50 + k % 3}\n" for k in range(40))
+    assert sure(text) > 0.5
+    with pytest.raises(InputError, match="given to --query-gpu"):
+        read(text)
+    named = "uuid, temperature.gpu, utilization.gpu\n" + text
+    frame = read(named).gpus
+    assert frame is not None
+    assert frame["temperature"].max() == 41
+
+
+def test_memory_without_a_unit_is_in_mebibytes() -> None:
+    frame = read("index, memory.used, memory.total\n0, 512, 81920\n").gpus
+    assert frame is not None
+    assert frame["memory_used"].to_list() == [512 * 2.0**20]
+
+
+def test_the_highest_clock_is_not_taken_for_the_memorys() -> None:
+    text = "".join(f"{k % 2}, GPU-aa{k % 2}, {1395 + 15 * (k % 2)} MHz, 1410 MHz, 99 %\n" for k in range(6))
+    frame = read(text).gpus
+    assert frame is not None
+    assert frame["clock_sm_max"].unique().to_list() == [1410]
