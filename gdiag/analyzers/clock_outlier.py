@@ -2,7 +2,8 @@
 
 What it checks
     Mean SM clock under load per moment against the median of at least three peers of the same model; below `ratio` of it
-    in at least `share` of the moments, with no thermal, power or brake reason in them.
+    in at least `share` of the moments, with no thermal, power or brake reason in them. Where no reasons are logged and the
+    GPU is far hotter than its peers at those moments, it is GD601.
 
 Why it matters
     One slow GPU slows the whole job. Locked application clocks, a lower power state and a bad card look like this.
@@ -30,6 +31,8 @@ def analyze(run: RunView, *, ratio: float = 0.95, share: float = 0.2) -> list[Fi
         return []
     found = []
     for outlier in gpu_outliers.clock_outliers(view.health.partial, ratio=ratio, share=share):
+        if outlier.throttled:  # GD601 tells it by the heat
+            continue
         where, place = gpu_place.located(run, [outlier.unit], outlier.start, outlier.end)
         evidence = [
             Measure("clock", round(outlier.clock, 1), "MHz"),

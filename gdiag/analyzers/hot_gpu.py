@@ -32,10 +32,11 @@ def analyze(run: RunView, *, margin: float = 7.0, above: float = 10.0) -> list[F
     if view is None or not view.health.busy:
         return []
     outliers = gpu_outliers.heat_outliers(view.health.partial, degrees=above)
+    throttled = {o.unit for o in gpu_outliers.clock_outliers(view.health.partial) if o.throttled}
     hot: list[tuple[Unit, float, float]] = []
     for row in view.health.per_gpu.iter_rows(named=True):
         unit: Unit = (row["host"], row["gpu"])
-        if row["temperature"] is None or (row["thermal"] or 0) > 0:
+        if row["temperature"] is None or (row["thermal"] or 0) > 0 or unit in throttled:
             continue
         limit = row["slowdown"] or UNKNOWN_LIMIT
         if row["busy"] > 0 and (row["temperature"] >= limit - margin or unit in outliers):

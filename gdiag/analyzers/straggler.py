@@ -3,7 +3,7 @@
 What it checks
     Compute time per rank against the median of the ranks in blocks of steps; without it, the time that a rank does not
     wait in collectives (the slow rank waits least), without that, step time. From `ratio` on over at least five blocks, and
-    slowest far more often than chance; a rank that becomes the slowest in nearly every step is named from 4 % on. Slow ranks whose numbers fill one host are one finding.
+    slowest far more often than chance; a rank that holds nearly all of the single slow times; a rank that becomes the slowest in nearly every step is named from 4 % on. Slow ranks whose numbers fill one host are one finding.
 
 Why it matters
     In synchronous training every rank pays for the slowest. A straggler costs as much as if all GPUs had slowed down:
@@ -36,6 +36,7 @@ def analyze(run: RunView, *, ratio: float = 1.1, slowest: float = 0.5, always: f
     found = [
         s for s in run.stragglers
         if (s.ratio >= ratio and (s.slowest_share >= slowest or len(run.stragglers) > 1))
+        or (s.ratio >= ratio and s.share < 1)
         or (s.slowest_share >= always and s.chance <= 0.5 and not s.from_start and ratio <= 1.1)
     ]  # fmt: skip
     return [_finding(run, group, ratio) for group in _by_host(found)]
@@ -63,8 +64,10 @@ def _finding(run: RunView, group: list[Straggler], limit: float) -> Finding:
         "compute time": "computes", "collective wait": "is busy outside collectives", "step time": "takes",
     }[worst.told_by]  # fmt: skip
     since = "from the first step on" if worst.from_start else f"from step {step} on"
+    often = f" in {100 * worst.share:.0f} % of the steps" if worst.share < 1 else ""
     evidence = [
         Measure("ratio", round(worst.ratio, 4), "", limit),
+        Measure("slow_share", round(100 * worst.share, 1), "%"),
         Measure("slowest_share", round(100 * worst.slowest_share, 1), "%", round(100 * worst.chance, 1)),
         Measure("time_of_rank", round(worst.own, 5), "s"), Measure("time_of_others", round(worst.others, 5), "s"),
         Measure("told_by", worst.told_by), Measure("from_start", worst.from_start),
@@ -75,7 +78,7 @@ def _finding(run: RunView, group: list[Straggler], limit: float) -> Finding:
         evidence.append(Measure("ratio_before", round(worst.before, 4)))
     return Finding(
         CODE, NAME, Severity.WARNING,
-        f"{who} slower than the others {since}: it {how} {worst.own:.4g} s where the others take {worst.others:.4g} s, "
+        f"{who} slower than the others{often} {since}: it {how} {worst.own:.4g} s where the others take {worst.others:.4g} s, "
         f"and is the slowest in {100 * worst.slowest_share:.0f} % of the steps",
         run.where(step=step, last_step=last, rank=worst.rank if len(group) == 1 else group[0].rank, time=stamps.at(step), last_time=stamps.at(last)),
         tuple(evidence),

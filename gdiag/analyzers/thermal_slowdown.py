@@ -3,7 +3,9 @@
 What it checks
     Samples with the thermal event reasons (software 0x20, hardware 0x40, hardware slowdown 0x8 on a hot GPU); where no
     reason was logged, loaded samples below 93 % of the highest clock within 5 °C of that model's limit. Temperature alone
-    is never enough: hot GPUs with full clocks are GD605. From `share` of the loaded samples on it is a warning.
+    is never enough: hot GPUs with full clocks are GD605. From `share` of the loaded samples on it is a warning. Where neither
+    reasons nor limits are known, a GPU below `ratio` of its peers' clocks in `outlying` of the moments under load, and at
+    least 10 °C hotter than they are at those moments.
 
 Why it matters
     In synchronous training the slowest GPU sets the pace of all. The clock falls with the temperature, so the cost grows
@@ -17,7 +19,9 @@ What to do
 from __future__ import annotations
 
 from gdiag.analyzers import gpu_place
+from gdiag.measures import gpu_outliers
 from gdiag.measures.gpu_health import Event
+from gdiag.measures.gpu_outliers import Outlier
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -26,11 +30,37 @@ NAME = "thermal-slowdown"
 NEEDS: tuple[str, ...] = ("gpus.reasons|gpus.clock_sm", "gpus.reasons|gpus.temperature|gpus.temperature_margin")
 
 
-def analyze(run: RunView, *, share: float = 0.01, seconds: float = 60.0) -> list[Finding]:
+def analyze(
+    run: RunView, *, share: float = 0.01, seconds: float = 60.0, ratio: float = 0.95, outlying: float = 0.2
+) -> list[Finding]:
     view = run.telemetry
     if view is None:
         return []
-    return [_finding(run, event, share, seconds) for event in view.health.events("thermal")]
+    events = view.health.events("thermal")
+    told = {unit for event in events for unit in event.gpus}
+    outliers = gpu_outliers.clock_outliers(view.health.partial, ratio=ratio, share=outlying)
+    by_peers = [_by_peers(run, o, ratio) for o in outliers if o.throttled and o.unit not in told]
+    return [_finding(run, event, share, seconds) for event in events] + by_peers
+
+
+def _by_peers(run: RunView, slow: Outlier, ratio: float) -> Finding:
+    """A GPU that is slower and much hotter than its peers, where nothing else was logged that could tell."""
+    where, place = gpu_place.located(run, [slow.unit], slow.start, slow.end)
+    evidence = [
+        Measure("clock_throttled", round(slow.clock, 1), "MHz"), Measure("clock_peers", round(slow.peers, 1), "MHz"),
+        Measure("ratio", round(slow.ratio, 4), "", ratio), Measure("throttled_share", round(100 * slow.share, 1), "%"),
+        Measure("temperature", round(slow.temperature or 0.0, 1), "°C"),
+        Measure("above_peers", round(slow.warmer or 0.0, 1), "°C", gpu_outliers.WARMER),
+        Measure("told_by", "clocks and temperature of its peers"), Measure("scope", "one GPU"),
+    ]  # fmt: skip
+    if place.effect is not None:
+        evidence.append(Measure("step_time_effect", round(100 * place.effect, 2), "%"))
+    return Finding(
+        CODE, NAME, Severity.WARNING,
+        f"{gpu_place.named([slow.unit], 0)} runs at {slow.clock:.0f} MHz where its peers run at {slow.peers:.0f} MHz, and is "
+        f"{slow.warmer:.0f} °C hotter than they are, in {100 * slow.share:.0f} % of the moments under load{gpu_place.effect(place)}",
+        where, tuple(evidence),
+    )  # fmt: skip
 
 
 def _finding(run: RunView, event: Event, share: float, seconds: float) -> Finding:

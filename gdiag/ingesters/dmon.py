@@ -21,9 +21,11 @@ _COLUMNS: Final = {
     "dbecc": ("ecc_uncorrected", ""),
     "power": ("power", "W"), "tmptr": ("temperature", "C"), "mmtmp": ("memory_temperature", "C"), "gputl": ("utilization", "%"),
     "smclk": ("clock_sm", "MHz"), "mmclk": ("clock_memory", "MHz"), "fbusd": ("memory_used", "MiB"), "fbttl": ("memory_total", "MiB"),
-    "dvccts": ("reasons", ""), "dvccer": ("reasons", ""), "pwlmt": ("power_limit", "W"), "pwmgmtlmt": ("power_limit", "W"),
+    "dvcctr": ("reasons", ""), "dvccts": ("reasons", ""), "dvccer": ("reasons", ""), "smmax": ("clock_sm_max", "MHz"),
+    "eplmt": ("power_limit", "W"), "pmlmt": ("power_limit", "W"), "pwlmt": ("power_limit", "W"), "pwmgmtlmt": ("power_limit", "W"),
+    "pmdef": ("power_default_limit", "W"), "esvtl": ("ecc_corrected", ""), "edvtl": ("ecc_uncorrected", ""), "fansp": ("fan", "%"),
 }  # fmt: skip
-"""Short name of either tool, lower case → canonical column and unit (nvidia-smi dmon -h, dcgmi dmon -l)."""
+"""Short name of either tool, lower case → canonical column and unit (nvidia-smi dmon -h; short names of dcgm_fields.cpp)."""
 _HEADER: Final = re.compile(r"(?i)^#\s*(?=.*\b(?:gpu|entity)\b)(.+)$")
 _UNIT_ROW: Final = re.compile(r"(?i)^#?\s*(?:idx|id)\b")
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import polars as pl
 
 from gdiag.measures.gpu_health import LEAST_ROWS, Unit
 from gdiag.measures.throttling import KEYS, Partial
+
+WARMER: Final = 10.0
+"""Degrees above its peers from which a GPU's heat explains its lower clock: at a lower clock it should be cooler than they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,17 @@ class Outlier:
     peers: float
     start: float
     end: float
+    judged: bool
+    """Whether event reasons were logged at those moments."""
+    temperature: float | None
+    """Its mean core temperature at those moments [°C]."""
+    warmer: float | None
+    """By how much that is above the median of its peers."""
+
+    @property
+    def throttled(self) -> bool:
+        """Slow and far hotter than its peers, with no reason logged that could say so or deny it."""
+        return not self.judged and self.warmer is not None and self.warmer >= WARMER
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +62,20 @@ class EccStep:
     from_start: bool
 
 
-def clock_outliers(part: Partial, *, ratio: float, share: float, least: int = 10) -> list[Outlier]:
+def clock_outliers(part: Partial, *, ratio: float = 0.95, share: float = 0.2, least: int = 10) -> list[Outlier]:
     """GPUs slower than the median of at least three peers of their model, outside all reported reasons."""
     free = (pl.col("thermal") + pl.col("hot_slow") + pl.col("power_cap") + pl.col("brake") + pl.col("hardware")) == 0
     clocked = (
         part.bins.filter((pl.col("clock_rows") > 0) & (2 * pl.col("busy") >= pl.col("rows")))
         .join(part.units.select(*KEYS, "model"), on=list(KEYS), how="left", nulls_equal=True)
-        .with_columns((pl.col("clock_sum") / pl.col("clock_rows")).alias("clock"))
         .with_columns(
-            pl.col("clock").median().over("bin", "model").alias("peers"), pl.len().over("bin", "model").alias("n")
+            (pl.col("clock_sum") / pl.col("clock_rows")).alias("clock"),
+            (pl.col("temperature_sum") / pl.col("temperature_rows")).fill_nan(None).alias("heat"),
+        )
+        .with_columns(
+            pl.col("clock").median().over("bin", "model").alias("peers"),
+            pl.len().over("bin", "model").alias("n"),
+            (pl.col("heat") - pl.col("heat").median().over("bin", "model")).alias("warmer"),
         )
         .filter((pl.col("n") >= 4) & free)
     )
@@ -65,14 +85,24 @@ def clock_outliers(part: Partial, *, ratio: float, share: float, least: int = 10
         .agg(
             slow.mean().alias("share"), pl.len().alias("n"), pl.col("clock").filter(slow).mean(),
             pl.col("peers").filter(slow).mean(), pl.col("first_time").filter(slow).min().alias("start"),
-            pl.col("last_time").filter(slow).max().alias("end"),
+            pl.col("last_time").filter(slow).max().alias("end"), (pl.col("judged").filter(slow).sum() > 0).alias("judged"),
+            pl.col("heat", "warmer").filter(slow).mean(),
         )
         .filter((pl.col("share") >= share) & (pl.col("n") >= least))
         .sort(*KEYS)
     )  # fmt: skip
     return [
         Outlier(
-            (r["host"], r["gpu"]), r["clock"] / r["peers"], r["share"], r["clock"], r["peers"], r["start"], r["end"]
+            (r["host"], r["gpu"]),
+            r["clock"] / r["peers"],
+            r["share"],
+            r["clock"],
+            r["peers"],
+            r["start"],
+            r["end"],
+            r["judged"],
+            r["heat"],
+            r["warmer"],
         )
         for r in rows.iter_rows(named=True)
     ]

@@ -41,6 +41,8 @@ class Straggler:
     """Median over ranks of the usual time [s]."""
     told_by: Told
     from_start: bool
+    share: float = 1.0
+    """Share of the stretch's steps in which it is slow: below one for a rank that is slow now and then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,37 @@ def find(table: RankTimes, *, ratio: float = 1.04, blocks: int = 5) -> list[Stra
                 float(np.nanmedian(middle[first:stop])), table.told_by, first < 2,
             )
         )  # fmt: skip
-    return found
+    often = [
+        o for o in _now_and_then(table)
+        if not any(s.rank == o.rank and s.last_step - s.step > 0.5 * (o.last_step - o.step) for s in found)
+    ]  # fmt: skip
+    return sorted([*often, *(s for s in found if s.rank not in {o.rank for o in often})], key=lambda s: s.rank)
+
+
+def _now_and_then(table: RankTimes, *, least: int = 10, mine: float = 0.8, share: float = 0.05) -> list[Straggler]:
+    """A rank that holds nearly all of the single slow times: at least `least` of them, and the share `mine` of all ranks'."""
+    count, width = table.seconds.shape
+    if width < 3:
+        return []
+    middle = np.nanmedian(table.seconds, axis=1)
+    relative = table.seconds / middle[:, None]
+    noise = 1.4826 * float(np.nanmedian(np.abs(relative - 1)))
+    slow = relative > 1 + max(0.1, 6 * noise)
+    per_rank = slow.sum(axis=0)
+    column = int(np.argmax(per_rank))
+    at = np.flatnonzero(slow[:, column])
+    if len(at) < least or len(at) < mine * per_rank.sum() or len(at) < share * (at[-1] - at[0] + 1):
+        return []
+    stretch = slice(int(at[0]), int(at[-1]) + 1)
+    largest = np.nanmax(table.seconds[stretch], axis=1)
+    return [
+        Straggler(
+            int(table.ranks[column]), int(table.steps[at[0]]), int(table.steps[at[-1]]), float(np.median(relative[at, column])),
+            1.0, float(np.mean(table.seconds[stretch, column] >= largest)), 1 / width,
+            float(np.median(table.seconds[at, column])), float(np.median(middle[at])), table.told_by, bool(at[0] < 0.02 * count),
+            len(at) / (stretch.stop - stretch.start),
+        )
+    ]  # fmt: skip
 
 
 def _stretch(slow: np.ndarray[tuple[int], np.dtype[np.bool_]], least: int) -> tuple[int, int] | None:

@@ -468,6 +468,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("power_brake", "telemetry", 4.5, found("GD603", least=Severity.WARNING)),
     Rule("power_cap", "telemetry", 4.0, found("GD602", least=Severity.WARNING)),
     Rule("straggler", "rank", 3.0, found("GD505", least=Severity.WARNING)),
+    Rule("straggler", "telemetry", 2.6, found("GD604", least=Severity.WARNING)),
     Rule("network_congestion", "telemetry", 3.0, said("share", "communication", "the added time is communication time", "GD501", "GD502", "GD504")),
     Rule("link_fault", "telemetry", 3.0, said("share", "communication", "the added time is communication time", "GD501", "GD502", "GD504")),
     Rule("dataloader_stall", "telemetry", 3.0, said("share", "data", "the added time is data-loading time", "GD501", "GD502", "GD504")),

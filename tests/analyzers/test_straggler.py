@@ -11,12 +11,14 @@ from gdiag.schema import TABLES, Records
 AT = 500
 
 
-def ranks(slow: dict[int, float], *, count: int = 8, total: int = 1000, waits: bool = False) -> RunView:
+def ranks(
+    slow: dict[int, float], *, count: int = 8, total: int = 1000, waits: bool = False, often: float = 1.0
+) -> RunView:
     """Per-rank rows; `slow` ranks compute that many times longer from step AT on, and the others wait for them."""
     rng = np.random.default_rng(0)
     compute = 1.25 * np.exp(0.01 * rng.standard_normal((total, count)))
     for rank, factor in slow.items():
-        compute[AT:, rank] *= factor
+        compute[AT:, rank] *= np.where(rng.random(total - AT) < often, factor, 1.0)
     longest = compute.max(axis=1, keepdims=True)
     comm = 0.3 + longest - compute
     columns = {"comm_time": comm} if waits else {"compute_time": compute, "comm_time": comm}
@@ -77,3 +79,14 @@ def test_all_ranks_of_a_host_are_one_finding() -> None:
 def test_two_ranks_are_told_apart() -> None:
     (finding,) = straggler.analyze(ranks({1: 1.3}, count=2))
     assert finding.where.rank == 1
+
+
+def test_a_rank_that_is_slow_now_and_then_is_named() -> None:
+    (finding,) = straggler.analyze(ranks({3: 1.4}, often=0.25))
+    assert finding.where.rank == 3
+    assert abs((finding.where.step or 0) - AT) < 30
+    assert 20 < (finding.number("slow_share") or 0) < 30
+
+
+def test_ranks_that_take_turns_at_being_slow_are_quiet() -> None:
+    assert straggler.analyze(ranks(dict.fromkeys(range(8), 1.4), often=0.05)) == []

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gdiag.analyzers import thermal_slowdown
+from gdiag.analyzers import clock_outlier, thermal_slowdown
 from gdiag.model import Severity
 from tests.analyzers.made_telemetry import START, Floats, card, noisy, timed, watched
 
@@ -92,3 +92,19 @@ def test_the_drivers_counter_tells_what_samples_miss() -> None:
     assert finding.where.gpu == 1
     assert finding.where.step is not None
     assert abs(finding.where.step - 1252) <= 4
+
+
+def test_a_gpu_slower_and_hotter_than_its_peers_throttles_though_nothing_says_so() -> None:
+    def unnamed(gpu: int, clock_sm: float = 1980.0, temperature: float = 62.0) -> pl.DataFrame:
+        return card(gpu, clock_sm=clock_sm, temperature=temperature).drop("reasons", "clock_sm_max", "model")
+
+    peers = [unnamed(g) for g in range(7)]
+    run = watched(timed(noisy()), [*peers, unnamed(7, clock_sm=1600.0, temperature=88.0)], "")
+    (finding,) = thermal_slowdown.analyze(run)
+    assert clock_outlier.analyze(run) == []
+    assert finding.where.gpu == 7
+    assert finding.number("above_peers") == 26
+    assert finding.measure("told_by") == "clocks and temperature of its peers"
+    cool = watched(timed(noisy()), [*peers, unnamed(7, clock_sm=1600.0, temperature=60.0)], "")
+    assert thermal_slowdown.analyze(cool) == []
+    assert len(clock_outlier.analyze(cool)) == 1
