@@ -17,7 +17,7 @@ from collections import Counter
 import polars as pl
 
 from gdiag.measures.run import RunView
-from gdiag.model import Finding, Location, Measure, Severity
+from gdiag.model import Finding, Location, Measure, Severity, Source
 
 CODE = "GD001"
 NAME = "rejected-lines"
@@ -34,6 +34,11 @@ def analyze(run: RunView, *, share: float = 0.05, lines: int = 10) -> list[Findi
             continue
         source = run.records.sources[index]
         own = rejects.filter(pl.col("source") == index)
+        read = run.records.steps.filter(pl.col("source") == index)["line"].unique().implode()
+        cells = own.filter(pl.col("line").is_in(read))
+        if cells.height and cells["line"].n_unique() == source.rejected:
+            findings.append(_cells(source, cells, run.run.id, share, lines))
+            continue
         count = max(own.height, source.rejected)
         if not count:
             continue
@@ -51,3 +56,17 @@ def analyze(run: RunView, *, share: float = 0.05, lines: int = 10) -> list[Findi
         where = Location(file=source.path, line=line, run=run.run.id)
         findings.append(Finding(CODE, NAME, Severity.WARNING if severe else Severity.INFO, said, where, evidence))
     return findings
+
+
+def _cells(source: Source, cells: pl.DataFrame, run: str, share: float, lines: int) -> Finding:
+    """Rows that were read but for a cell; a warning only where the loss cannot be read."""
+    reason, times = Counter(cells["reason"].to_list()).most_common(1)[0]
+    count = cells["line"].n_unique()
+    part = count / max(1, source.rows)
+    said = f"{count} of {source.rows} rows hold a cell that is no number, most often: {reason}"
+    loss = source.columns.get("loss")
+    severe = loss is not None and reason.endswith(f"column {loss}") and part >= share and count >= lines
+    evidence = (Measure("rejected", count, "", lines), Measure("share", part, "", share))
+    where = Location(file=source.path, line=cells["line"][0], run=run)
+    severity = Severity.WARNING if severe else Severity.INFO
+    return Finding(CODE, NAME, severity, said, where, (*evidence, Measure("reason", f"{reason} ({times})")))

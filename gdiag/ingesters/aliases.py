@@ -19,6 +19,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "global_step", "step", "iteration", "optimizer_step", "update_step", "num_updates", "training_iteration",
         "current_steps", "train_step", "training_step", "iter", "iter_num", "iterations", "steps", "it", "time_batch",
         "update", "batch_step", "num_steps", "n_iter", "current_step", "i", "s", "total_steps_done", "batch", "_step",
+        "global_step_max_steps",
     ),
     "loss": (
         "loss", "train_loss_step", "lm_loss", "train_loss", "reduced_train_loss", "crossentropyloss", "ce_loss",
@@ -44,7 +45,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "lr": (
         "lr", "learning_rate", "current_lr", "current_learning_rate", "learningrate", "lr_scheduler_lr", "lr_vs_samples",
         "learning_rate_vs_samples", "step_lr", "base_lr", "max_lr", "lr_0", "lr_group0", "lr_group_0", "learning_rate_group0",
-        "learning_rate_0", "lr_default", "actor_lr", "lrm",
+        "learning_rate_0", "lr_default", "actor_lr", "lrm", "x_lr0",
     ),
     "step_time": (
         "step_time", "iteration_time", "iter_time", "time_per_iteration", "elapsed_time_per_iteration", "time_per_step",

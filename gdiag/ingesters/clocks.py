@@ -50,13 +50,18 @@ def _clock(text: pl.Series) -> pl.Series | None:
 
 
 def durations(column: pl.Series) -> pl.Series:
-    """`[N days, ]H:MM:SS` or MM:SS as seconds; other text is left as it is."""
-    parts = column.str.extract_groups(r"^\s*(?:(\d+) days?,? ?)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)\s*$").struct.unnest()
-    days, hours, minutes, seconds = (parts.to_series(i).cast(pl.Float64, strict=False) for i in range(4))
-    total = days.fill_null(0.0) * 86400 + hours.fill_null(0.0) * 3600 + minutes * 60 + seconds
-    if total.count() == 0:
-        return column
-    return total.alias(column.name)
+    """`[N days, ]H:MM:SS`, MM:SS or `8h 8m 1s` as seconds; other text is left as it is."""
+    clock = _added(column, r"^\s*(?:(\d+) days?,? ?)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)\s*$")
+    total = clock.fill_null(_added(column, r"^\s*(?:(\d+)d ?)?(?:(\d+)h ?)?(?:(\d+)m ?)?(?:(\d+(?:\.\d+)?)s)?\s*$"))
+    return total.alias(column.name) if total.count() else column
+
+
+def _added(column: pl.Series, pattern: str) -> pl.Series:
+    """Seconds of the pattern's days, hours, minutes and seconds; null where it finds none of them."""
+    parts = column.str.extract_groups(pattern).struct.unnest().select(pl.all().cast(pl.Float64, strict=False))
+    days, hours, minutes, seconds = (pl.col(name).fill_null(0.0) for name in parts.columns)
+    total = days * 86400 + hours * 3600 + minutes * 60 + seconds
+    return parts.select(pl.when(pl.any_horizontal(pl.all().is_not_null())).then(total)).to_series()
 
 
 def unix(series: pl.Series) -> pl.Series:

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 _EPOCH: Final = r"(?i)epoch\W{0,3}(\d{1,9})"
-_PLACE: Final = r"(?i)epoch\W{0,3}\d{1,9}(?:\s*/\s*\d+)?\W{1,12}(?:(?:step|iter|batch)\w*\W{0,3})?(\d{1,12})\s*/\s*(\d{1,12})(?:\D|$)"
+_PLACE: Final = r"(?i)(?:epoch|train)\W{0,9}\d{1,9}(?:\s*/\s*\d+)?(?:\s*\(\s*\d+%\))?\W{1,12}(?:(?:step|iter|batch)\w*\W{0,3})?(\d{1,12})\s*/\s*(\d{1,12})(?:\D|$)"
 EVALUATION: Final = (
     r"(?i)(?:^|[^\w./-])(?:val|valid|validation|validating|eval|evaluation|test|testing|dev)(?:[^\w./-]|$)"
 )
@@ -23,7 +23,7 @@ def placed(wide: pl.DataFrame, table: pl.DataFrame, label: str) -> pl.DataFrame:
         table: `line` and `text` of the whole console.
         label: what the first number is called.
     """
-    if label.lower() != "epoch" or not len(wide):
+    if label.lower() not in ("epoch", "train") or not len(wide):
         return wide
     text = wide.select("line").join(table.unique("line", keep="first"), on="line", how="left", maintain_order="left")
     place = text["text"].str.extract_groups(_PLACE).struct.unnest().select(pl.all().cast(pl.Int64, strict=False))
@@ -32,7 +32,7 @@ def placed(wide: pl.DataFrame, table: pl.DataFrame, label: str) -> pl.DataFrame:
         return wide
     epoch = wide["step"] - wide["step"].drop_nulls()[0]
     evaluation = text["text"].str.contains(EVALUATION)
-    counted = wide.with_columns((epoch * length[int(at.is_not_null().arg_max() or 0)] + at).alias("step"))
+    counted = wide.with_columns((epoch * length.drop_nulls()[0] + at).alias("step"))
     counted = counted.with_columns(pl.col("step").forward_fill()).filter(at.is_not_null() | evaluation)
     return counted.filter(pl.col("step").is_not_null())
 

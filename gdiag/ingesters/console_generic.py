@@ -23,10 +23,16 @@ from gdiag.ingesters.reading import Input, Options, Reading
 FORMAT: Final = "console-generic"
 _LOOK: Final = 1500
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step_time", "tokens_per_s", "loss_scale"})
-_WORTH: Final = re.compile(r"(?:step|iter(?:ation)?|epoch|update|batch)s?[^\n\w]{0,6}\d|^\s*\[\d+\] ", re.IGNORECASE)
+_WORTH: Final = re.compile(
+    r"(?:step|iter(?:ation)?|epoch|update|batch|train)s?[^\n\w]{0,6}\d|^\s*\[\d+\] ", re.IGNORECASE
+)
 _STEPS: Final = tuple(
-    re.compile(rf"(?<![\w.])({words})(\s*[:=#]?\s*[\[(]?\s*)(?=\d)", re.IGNORECASE)
-    for words in (r"(?:global[ _-]?)?(?:steps?|iter(?:ation)?s?|updates?|batch)", r"epoch")
+    re.compile(rf"(?<![\w.])({words})(\s*[:=#]?\s*[\[(]?\s*)(?=\d{behind})", re.IGNORECASE)
+    for words, behind in (
+        (r"(?:global[ _-]?)?(?:steps?|iter(?:ation)?s?|updates?|batch)", ""),
+        ("epoch", ""),
+        ("train", r"[^\n\[]{0,20}\[\s*\d+/\d+"),
+    )
 )
 _BARE: Final = re.compile(r"^\s*\[(\d+)\]\s+[A-Za-z]")
 
@@ -84,7 +90,7 @@ def _kind(given: Input) -> _Kind | None:
             seen[found] += 1
     best: _Kind | None = None
     for (marker, label, names), count in seen.most_common(50):
-        canonical = {_canonical(name) for name in names}
+        canonical = {_canonical(_said(name)) for name in names}
         known = bool(canonical & _KNOWN)
         if count < 3 or not names:
             continue
@@ -112,7 +118,7 @@ def _first_step(line: str) -> tuple[str, str, tuple[str, ...]] | None:
     separated = match[2].strip() != ""
     rest = message[match.end() :]
     names = tuple(n for n, _ in tokens.pairs(rest, None, "step"))[1:]
-    names += tuple(n for n, _ in tokens.pairs(message[: match.start()], None) if _canonical(n) in _KNOWN)
+    names += tuple(n for n, _ in tokens.pairs(message[: match.start()], None) if _canonical(_said(n)) in _KNOWN)
     punctuated = re.search(r"[\w)%]\s*[:=]\s*[-+\d.n]", rest) is not None or "|" in rest
     named = punctuated or any(_canonical(n) in _KNOWN for n in names)
     if not names or not (separated or named) or any(len(n) > 60 for n in names):
@@ -127,8 +133,16 @@ def _with_fields_before(wide: pl.DataFrame) -> pl.DataFrame:
     before = wide.select("line", pl.col("prefix").fill_null("").alias("text"))
     before = before.filter(pl.col("text").str.contains(r"\d|(?i:nan|inf)"))
     got = fields.read(before, first="", shape="").wide if len(before) else before
-    news = [n for n in fields.names_of(got) if n not in wide.columns and _canonical(n) in _KNOWN]
-    return wide.join(got.select("line", *news), on="line", how="left", maintain_order="left") if news else wide
+    news = {n: _said(n) for n in fields.names_of(got) if _canonical(_said(n)) in _KNOWN}
+    news = {old: new for old, new in news.items() if new not in wide.columns}
+    if not news or len(set(news.values())) < len(news):
+        return wide
+    return wide.join(got.select("line", *news).rename(news), on="line", how="left", maintain_order="left")
+
+
+def _said(name: str) -> str:
+    """A name without the logger that may stand before it: `INFO:tensorflow:loss`."""
+    return name if _canonical(name) else name.rsplit(":", 1)[-1].strip()
 
 
 def _sane(wide: pl.DataFrame) -> pl.DataFrame:

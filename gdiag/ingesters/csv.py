@@ -18,7 +18,7 @@ from gdiag.ingesters.reading import Input, Options, Reading
 FORMAT = "csv"
 _SEPARATORS: Final = (",", "\t", ";", "|")
 _NUMBER: Final = re.compile(r"^[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|nan|inf)$", re.IGNORECASE)
-_LABELLED: Final = re.compile(r"^([^\d:=]*[A-Za-z][^:=]*[:=]\s*)[-+]?[.\d]")
+_DIGITS: Final = re.compile(r"[-+]?(?:\d[\d.,]*(?:[eE][-+]?\d+)?|\bnan\b)")
 _LINE: Final = columns.LINE
 _HEAD: Final = 1 << 16
 _FEW: Final = 5
@@ -54,7 +54,7 @@ def sniff(head: bytes) -> csv_rows.Shape | None:
         names = [name.strip() for name in _cells(header, separator)]
         if len(names) < 2 or any(_NUMBER.match(name) for name in names) or not any(names):
             continue
-        if body and _labelled(names, _cells(body[0], separator)):
+        if any(_spoken(names, _cells(line, separator)) for line in body[:_FEW]):
             continue
         widths = [len(row) for row in csv.reader(body, delimiter=separator)]
         if sum(width == len(names) for width in widths) >= 0.5 * len(widths) and (
@@ -191,13 +191,19 @@ def _monitor(frame: pl.DataFrame, data: bytes) -> pl.DataFrame:
     return frame.with_columns(time=pl.col("t").cast(pl.Float64, strict=False) + offset).drop("t")
 
 
-def _labelled(names: list[str], row: list[str]) -> bool:
-    """Whether a cell of the would-be header is a label and its number, and the row below has the same label there.
+def _spoken(names: list[str], row: list[str]) -> bool:
+    """Whether cells of the would-be header are the row below with other numbers.
 
     `epoch: 1, lr: 3e-05, …` above `epoch: 2, lr: 7e-05, …` is a console that puts commas between its fields.
     """
-    labels = [match[1] if (match := _LABELLED.match(name)) else None for name in names]
-    return any(label is not None and cell.strip().startswith(label) for label, cell in zip(labels, row, strict=False))
+    if len(names) != len(row):
+        return False
+    return any(
+        _DIGITS.search(name)
+        and re.search("[A-Za-z]", name)
+        and _DIGITS.sub("#", name) == _DIGITS.sub("#", cell.strip())
+        for name, cell in zip(names, row, strict=True)
+    )
 
 
 def _cells(line: str, separator: str) -> list[str]:

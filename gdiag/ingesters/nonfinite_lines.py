@@ -16,7 +16,7 @@ _LINE: Final = (
 
 _STOP: Final = (
     r"(?i)\bloss\b(?: value)?(?: is| was| became| becomes| turned|:| =)? (?:nan\b|inf(?:inite|inity)?\b|not finite|non-?finite)"
-    r"|\bnon-?finite loss\b|\bfound (?:nan|inf)\b.{0,30}\bloss\b"
+    r"|\b(?:non-?finite|nan) loss\b|\bfound (?:nan|inf)\b.{0,30}\bloss\b"
 )
 _AT: Final = r"(?i)\b(?:step|iter(?:ation)?)s?\W{0,3}(\d{1,15})"
 

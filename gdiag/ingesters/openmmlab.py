@@ -17,7 +17,7 @@ from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "openmmlab"
 _SNIFF: Final = re.compile(
-    rb"(?:Epoch|Iter)(?:\(train\))?\s*(?:\[\d+\])?\[\s*\d+/\d+\]\s+[^\n]*loss: |\beta: [^\n]*iter: \d+  total_loss: "
+    rb"(?:Epoch|Iter)(?:\(train\))?\s*(?:\[\d+\])?\[\s*\d+/\d+\]\s+[^\n]*loss: |\beta: [^\n]*iter: \d+  [^\n]*?total_loss: "
 )
 
 

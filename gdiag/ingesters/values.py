@@ -37,6 +37,8 @@ def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Par
         clock = clocks.seconds(column, tz)
         if clock is not None:
             return Parsed(clock)
+    if canonical in ("step", "epoch") and column.dtype == pl.String:
+        column = column.str.replace(r"^\s*(\d+)\s*/\s*\d+\s*$", "${1}")  # 601/2161: where it is of how many
     if canonical == "elapsed" and column.dtype == pl.String:
         column = clocks.durations(column)
     parsed = numbers(column)

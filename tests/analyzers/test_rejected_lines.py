@@ -41,3 +41,20 @@ def test_many_are_a_warning() -> None:
 
 def test_quiet_on_a_whole_file() -> None:
     assert analyze(damaged(0)) == []
+
+
+def test_cells_of_rows_that_were_read_are_information_unless_they_are_the_loss() -> None:
+    def cells(column: str) -> Severity:
+        run = view({"loss": learning(100)})
+        lines = run.records.steps["line"].to_list()[:50]
+        rejects = pl.DataFrame(
+            {"source": [0] * 50, "line": lines, "reason": [f"no number in column {column}"] * 50, "text": [""] * 50},
+            schema_overrides=TABLES["rejects"],
+        )
+        source = Source("run.jsonl", "jsonl", 100, 50, {"loss": "loss"})
+        (finding,) = analyze(RunView(run.run, replace(run.records, rejects=rejects, sources=(source,))))
+        assert finding.message.startswith("50 of 100 rows hold a cell that is no number")
+        return finding.severity
+
+    assert cells("elapsed_time") is Severity.INFO
+    assert cells("loss") is Severity.WARNING

@@ -62,6 +62,26 @@ def test_places_in_epochs_and_lines_of_evaluation() -> None:
     assert valid["eval_loss"].to_list() == [7.5, 8.5]
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Train: {epoch} [{at:4d}/1251 ({at:3d}%)]  Loss: {loss} (6.94)  Time: 0.423s, 2420.25/s  LR: 1.000e-06  Data: 0.01 (0.06)",
+        "2023-01-05 16:34:37,748   INFO  Train:    {epoch}/30 ( 33%) [{at:4d}/1251 ( 15%)]  Loss: {loss} (81.7)  LR: 1.3e-04",
+        "Epoch: [{epoch}]  [{at:4d}/1251]  eta: 1:02:03  lr: 0.0001  loss: {loss} (6.5)  time: 0.5123  data: 0.0010",
+        "Epoch: [{epoch}][{at:4d}/1251]\tTime  0.2 ( 0.3)\tLoss {loss} (6.9)\tAcc@1 0.0 (0.1)",
+    ],
+)
+def test_batches_of_epochs(form: str) -> None:
+    places = [(epoch, at) for epoch in (3, 4) for at in range(0, 1251, 50)]
+    lines = [form.format(epoch=e, at=at, loss=VALUES[i % 24]) for i, (e, at) in enumerate(places)]
+    log = "\n".join([*lines[:26], "Test: [  48/48]  Time: 0.1 (0.3)  Loss:  6.86 (6.85)", *lines[26:]]) + "\n"
+    assert recognise(given(log)) is console_generic
+    steps = read(console_generic, log).steps
+    assert steps is not None
+    assert steps["step"].to_list() == [(e - 3) * 1251 + at for e, at in places]
+    assert steps["loss"].to_list() == pytest.approx([VALUES[i % 24] for i in range(len(places))])
+
+
 def test_a_count_of_steps_per_epoch_is_no_step() -> None:
     lines = [
         line

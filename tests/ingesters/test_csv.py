@@ -143,4 +143,9 @@ def test_a_console_with_commas_is_no_table(tmp_path: Path) -> None:
     )
     records = loaded(tmp_path, text)
     assert records.sources[0].format != "csv"
+    counted = "".join(
+        f" {i}: 15.{i}, 16.{i} avg loss, 0.001 rate, 3.{i} seconds, {64 * i} images\n" for i in range(1, 9)
+    )
+    assert csv.sniff(counted.encode()) is None
+    assert csv.sniff(b"step,layer1,layer2\n0,1.5,2.5\n1,1.25,2.25\n") is not None
     assert records.steps["loss"].to_list() == pytest.approx([4 / i for i in range(1, 9)])

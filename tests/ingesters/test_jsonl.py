@@ -201,3 +201,17 @@ def test_a_large_file_is_read_through_a_map(tmp_path: Path, monkeypatch: pytest.
     path.write_bytes(b"\xef\xbb\xbf" + clean(50))
     monkeypatch.setattr("gdiag.ingesters.jsonl._BIG", 0)
     assert load([path]).steps.height == 50
+
+
+def test_a_step_with_its_total_and_a_spelled_duration(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(
+        "".join(
+            f'{{"loss": 0.5, "global_step/max_steps": "{i}/2161", "elapsed_time": "1h {i}m 1s", "percentage": "27.9%"}}\n'
+            for i in range(1, 9)
+        )
+    )
+    records = load([log])
+    assert records.steps["step"].to_list() == list(range(1, 9))
+    assert records.steps["elapsed"].to_list() == [3601 + 60 * i for i in range(1, 9)]
+    assert records.rejects.height == 0
