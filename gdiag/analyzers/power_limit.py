@@ -3,7 +3,7 @@
 What it checks
     Loaded samples with the software power cap (0x4), or at 95 % of the limit where no reason was logged, in at least
     `share` of the load, with clocks below 97 % of the highest, and a limit below the default one (from the log, else from
-    the model's data) or power well below the limit shown. A cap at full power under the default limit is how GPUs work and
+    the model's data, else from what boards with that highest clock have at least) or power well below the limit shown. A cap at full power under the default limit is how GPUs work and
     is not reported.
 
 Why it matters
@@ -34,7 +34,8 @@ def analyze(run: RunView, *, share: float = 0.2, lowered: float = 0.95, clock: f
         return []
     found = []
     for event in view.health.events("power cap"):
-        default = event.default_limit or _default(view, event)
+        known = event.default_limit or _default(view, event)
+        default = known or _by_clock(event)
         slow = (
             event.clock_inside is not None
             and event.clock_max is not None
@@ -44,8 +45,15 @@ def analyze(run: RunView, *, share: float = 0.2, lowered: float = 0.95, clock: f
         hidden = event.power is not None and event.power_limit is not None and event.power < 0.9 * event.power_limit
         if event.of_all < share or not slow or not (low_limit or hidden):
             continue
-        found.append(_finding(run, event, default, low_limit, share))
+        found.append(_finding(run, event, default, low_limit, share, named=known is not None))
     return found
+
+
+def _by_clock(event: Event) -> float | None:
+    """What a board with that highest clock has at least, where the log names no model."""
+    if event.clock_max is None or event.power_limit is None:
+        return None
+    return reference.least_power(event.clock_max, event.power_limit)
 
 
 def _default(view: Telemetry, event: Event) -> float | None:
@@ -56,12 +64,15 @@ def _default(view: Telemetry, event: Event) -> float | None:
     return None
 
 
-def _finding(run: RunView, event: Event, default: float | None, low_limit: bool, share: float) -> Finding:
+def _finding(
+    run: RunView, event: Event, default: float | None, low_limit: bool, share: float, *, named: bool
+) -> Finding:
     view = run.telemetry
     assert view is not None
     where, place = gpu_place.located(run, event.gpus, event.start, event.end)
     if low_limit:
-        why = f"under a limit of {event.power_limit:.0f} W where the board's own is {default:.0f} W"
+        own = f"the board's own is {default:.0f} W" if named else f"boards of that clock have {default:.0f} W or more"
+        why = f"under a limit of {event.power_limit:.0f} W where {own}"
     else:
         why = f"at {event.power:.0f} W, well below the limit of {event.power_limit:.0f} W that it reports"
     evidence = gpu_place.figures(run, event, place, share)

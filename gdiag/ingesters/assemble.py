@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import grouping
+from gdiag.ingesters import grouping, machine_lines
 from gdiag.ingesters.reading import Reading
 from gdiag.model import Exit, Run, Value
 from gdiag.schema import KEYS, TABLES, LayerColumn, Records, empty
@@ -41,12 +41,15 @@ def assemble(given: Sequence[Reading]) -> Records:
     for group, base in zip(groups, names, strict=True):
         inner = _inner_runs([readings[i] for i in group])
         config: dict[str, Value] = {}
+        moment = _moment([readings[i] for i in group])
         for index in group:
             reading = readings[index]
             config.update(reading.config)
             catalogue.update({c.column: c for c in reading.layer_columns})
             for table, parts in tables.items():
                 frame: pl.DataFrame | None = getattr(reading, table)
+                if table == "events" and frame is not None and moment and machine_lines.NO_YEAR in reading.source.notes:
+                    frame = machine_lines.in_year_of(frame, moment)
                 if frame is not None and frame.height:
                     parts.append(_stamped(table, frame, index, base, inner))
         known = next((r.run_name for i in group if (r := readings[i]).run_name), None)
@@ -60,6 +63,17 @@ def assemble(given: Sequence[Reading]) -> Records:
         layers=pl.concat(tables["layers"], how="diagonal") if tables["layers"] else pl.DataFrame(schema=KEYS),
         **{name: pl.concat(tables[name], how="diagonal") if tables[name] else empty(name) for name in _TABLES},
     )  # fmt: skip
+
+
+def _moment(readings: Sequence[Reading]) -> float | None:
+    """A time in the middle of the run's steps, else of its telemetry."""
+    for table in ("steps", "gpus"):
+        for reading in readings:
+            frame: pl.DataFrame | None = getattr(reading, table)
+            middle = frame["time"].median() if frame is not None and "time" in frame.columns else None
+            if isinstance(middle, float) and 0 < middle < 4e9:
+                return middle
+    return None
 
 
 def _ids(readings: Sequence[Reading], groups: list[list[int]]) -> list[str]:

@@ -23,6 +23,8 @@ NEEDLES: Final = (
     "mlx5_core", "mlx5_", "No space left on device", "CUDA out of memory", "Hardware Error",
 )  # fmt: skip
 
+NO_YEAR: Final = "clock without a year: taken from the file's date, or from the steps beside it"
+
 _XID: Final = re.compile(r"NVRM: (?:GPU at [^,]*, )?Xid \((?:PCI:)?([^)]*)\): (\d+)(?:,\s*(.*))?")
 _SXID: Final = re.compile(r"nvidia-nvswitch(\d+): SXid \((?:PCI:)?([^)]*)\): (\d+),?\s*(.*)")
 _PLUGIN: Final = re.compile(r"Xid=(\d+) on Device=(\S+?)[;,.]")
@@ -46,6 +48,7 @@ _CTIME: Final = re.compile(r"\[?((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} +\d+ \d\d
 _FABRIC_CLOCK: Final = re.compile(r"\[(\w{3} \d\d \d{4} \d\d:\d\d:\d\d)\]")
 _SYSLOG: Final = re.compile(r"^(\w{3} +\d+ \d\d:\d\d:\d\d) (\S+) ")
 _JOURNAL: Final = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.,]+(?:Z|[+-]\d\d:?\d\d)? ([A-Za-z][\w.-]*) kernel:")
+_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _GLOG: Final = re.compile(r"[EIWF](\d{1,2})(\d\d) (\d\d:\d\d:\d\d)\.(\d{3,9})")
 
 
@@ -60,6 +63,7 @@ def events(lines: Iterable[tuple[int, str]], tz: str | None, year: int | None) -
     rows: list[dict[str, object]] = []
     notes: list[str] = []
     known: list[bool] = []
+    undated = False
     for number, line in _joined(lines):
         if "callbacks suppressed" in line:
             notes.append("the kernel suppressed repeated lines: counts are lower bounds")
@@ -69,6 +73,7 @@ def events(lines: Iterable[tuple[int, str]], tz: str | None, year: int | None) -
             continue
         time, zoned = _clock(line, tz, year)
         known.append(zoned)
+        undated |= time is not None and (_SYSLOG.match(line) is not None or not _YEAR.search(line[:80]))
         rank, host = _RANK.search(line), _syslog_host(line)
         prefix = _HOST_PREFIX.match(line)
         row: dict[str, object] = {"line": number, "time": time, "zone_known": zoned if time is not None else None}
@@ -83,10 +88,27 @@ def events(lines: Iterable[tuple[int, str]], tz: str | None, year: int | None) -
         notes.append("clocks count from boot or are absent: events cannot be placed in time")
     elif not all(known):
         notes.append("local time without a zone")
+    if undated:
+        notes.append(NO_YEAR)
     types = TABLES["events"]
     names = [c for c in types if c not in ("run", "source")]
     frame = pl.DataFrame([{c: r.get(c) for c in names} for r in rows], schema={c: types[c] for c in names})
     return frame, list(dict.fromkeys(notes))
+
+
+def in_year_of(events: pl.DataFrame, moment: float) -> pl.DataFrame:
+    """Events whose clock prints no year, each in the year that brings it nearest to `moment` [Unix s]."""
+    year = datetime.fromtimestamp(moment, UTC).year
+
+    def nearest(time: float) -> float:
+        then = datetime.fromtimestamp(time, UTC)
+        if (then.month, then.day) == (2, 29):
+            return time
+        return min(
+            (then.replace(year=y).timestamp() for y in (year - 1, year, year + 1)), key=lambda t: abs(t - moment)
+        )
+
+    return events.with_columns(pl.col("time").map_elements(nearest, return_dtype=pl.Float64))
 
 
 def _joined(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

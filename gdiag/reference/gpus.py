@@ -75,6 +75,17 @@ def gpu(name: str | None) -> Gpu | None:
     return next((row for pattern, row in _gpus() if pattern.search(name)), None)
 
 
+def least_power(clock: float, limit: float) -> float | None:
+    """The smallest default power of the accelerators with the highest clock `clock` that could have the limit `limit` [W].
+
+    None where a graphics card has that clock too: their makers sell one chip under many limits.
+    """
+    rows = [row for _, row in _gpus() if row.clock == clock]
+    if any(row.memory_max is None for row in rows):
+        return None
+    return min((row.power for row in rows if row.power is not None and row.power >= 0.99 * limit), default=None)
+
+
 @cache
 def reasons() -> tuple[Reason, ...]:
     """All known bits, lowest first."""

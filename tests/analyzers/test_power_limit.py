@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.analyzers import power_limit
+from gdiag.measures.run import RunView
 from gdiag.model import Severity
 from tests.analyzers.made_telemetry import card, noisy, timed, watched
 
@@ -48,3 +49,15 @@ def test_the_share_is_a_threshold() -> None:
     run = watched(timed(noisy()), [card(0, reasons=some, power=398.0, power_limit=400.0, clock_sm=1400.0)])
     assert len(power_limit.analyze(run)) == 1
     assert power_limit.analyze(run, share=0.5) == []
+
+
+def test_without_a_model_the_highest_clock_stands_in_for_it() -> None:
+    def unnamed(limit: float) -> RunView:
+        cards = [
+            card(g, reasons=4.0, power=limit - 3, power_limit=limit, clock_sm=1600.0).drop("model") for g in range(2)
+        ]
+        return watched(timed(noisy()), cards)
+
+    (finding,) = power_limit.analyze(unnamed(591.0))
+    assert "boards of that clock have 700 W or more" in finding.message
+    assert power_limit.analyze(unnamed(700.0)) == []

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError
-from gdiag.ingesters import kernel_log
+from gdiag.ingesters import kernel_log, load
 from gdiag.ingesters.reading import Input, Options, Reading
 
 
@@ -114,3 +116,13 @@ def test_training_consoles_are_left_to_their_own_readers() -> None:
 def test_no_text_breaks_it(noise: str) -> None:
     events = read(f"{XID}\n{noise}\n").events
     assert events is not None
+
+
+def test_a_clock_without_a_year_takes_that_of_the_steps_beside_it(tmp_path: Path) -> None:
+    steps = "".join(
+        f'{{"step": {k}, "time": {1_767_225_000 + 60 * k}, "loss": {3 - k / 100}}}\n' for k in range(60)
+    )  # over the end of 2025
+    (tmp_path / "run.jsonl").write_text(steps)
+    (tmp_path / "kern.log").write_text(f"Jan  1 00:10:00 node7 kernel: {XID}\nDec 31 23:55:00 node7 kernel: {XID}\n")
+    events = load([tmp_path]).events
+    assert sorted(events["time"]) == [1_767_225_300.0, 1_767_226_200.0]

@@ -12,6 +12,10 @@ from gdiag.reference import gpus
         ("NVIDIA H100 NVL", "H100 NVL"),
         ("NVIDIA A100-SXM4-80GB", "A100 SXM"),
         ("NVIDIA A100 80GB PCIe", "A100 PCIe"),
+        ("NVIDIA A100-PCIE-40GB", "A100 PCIe 40GB"),
+        ("NVIDIA GH200 480GB", "GH200"),
+        ("NVIDIA H200", "H200"),
+        ("NVIDIA GeForce RTX 3090", "RTX 3090"),
         ("NVIDIA A10", "A10"),
         ("NVIDIA A10G", "A10G"),
         ("NVIDIA L40S", "L40S"),
@@ -54,3 +58,15 @@ def test_reason_bits_are_distinct_powers_of_two() -> None:
 )
 def test_xids_tell_program_from_machine(code: int, hardware: bool) -> None:
     assert gpus.xids()[code].hardware is hardware
+
+
+@pytest.mark.parametrize(
+    ("clock", "limit", "power"),
+    [(1980, 591, 700), (1980, 500, 500), (1410, 250, 250), (1410, 280, 300), (2100, 320, None)],
+)
+def test_a_clock_says_what_its_boards_have_at_least(clock: float, limit: float, power: float | None) -> None:
+    assert gpus.least_power(clock, limit) == power
+
+
+def test_verified_says_yes_no_or_which_figure() -> None:
+    assert {row["verified"] for row in gpus._rows("gpus.tsv")} == {"yes", "no", "power"}
