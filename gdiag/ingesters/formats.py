@@ -79,5 +79,11 @@ FORMATS: Final = (
 )
 """The surest wins, the earlier one on a tie."""
 
-GUESSES: Final = (Format("aligned"), Format("layer_lines"), Format("console_generic"), Format("job_log"))
+GUESSES: Final = (
+    Format("aligned"),
+    Format("layer_lines"),
+    Format("epoch_blocks"),
+    Format("console_generic"),
+    Format("job_log"),
+)
 """Formats that have to look at every line to tell: asked only where no other is half sure."""

@@ -16,6 +16,7 @@ from gdiag.ingesters import (
     dcgm,
     deepspeed,
     dmon,
+    epoch_blocks,
     fairseq,
     hf_console,
     job_log,
@@ -59,7 +60,7 @@ from gdiag.ingesters.reading import Ingester, Input
 from tests.cli.running import ROOT
 
 MODULES: tuple[Ingester, ...] = (
-    aligned, amd_smi, bandwidth_baseline, blocks, collective_timings, columnar_files, console_generic, csv, dcgm, deepspeed, dmon, fairseq,
+    aligned, amd_smi, bandwidth_baseline, blocks, collective_timings, columnar_files, console_generic, csv, dcgm, deepspeed, dmon, epoch_blocks, fairseq,
     hf_console, job_log, json_whole, jsonl, kernel_log, layer_lines, litgpt, llmc, maxtext, megatron, megatron_golden,
     mllog, modded_nanogpt, nanogpt, nccl_tests, network_screens, nvidia_smi, nvidia_smi_text, nvidia_smi_xml,
     openai_logger, openmmlab, port_counters, progress_bars, sacred, settings, single_metric, sqlite, step_bars, step_pairs, tfevents,

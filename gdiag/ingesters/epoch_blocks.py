@@ -1,0 +1,64 @@
+"""Consoles of unknown programs that print an epoch or a step on a line of its own and its metrics below it.
+
+`--- epoch 147 ---` then `train/loss     : 6.17`, or `Epoch 0/24`, a rule, then `train Loss: 0.63 Acc: 0.69` and
+`val Loss: 0.24 Acc: 0.90`. Where a name comes again in a block the last value counts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import polars as pl
+
+from gdiag.errors import InputError
+from gdiag.ingesters import console, tokens
+from gdiag.ingesters.aliases import claim
+from gdiag.ingesters.console import Found
+from gdiag.ingesters.reading import Input, Options, Reading
+
+FORMAT: Final = "epoch-blocks"
+_HEAD: Final = r"(?i)^\W*(?:epoch|step|iter(?:ation)?)\W{0,3}(\d{1,12})(?:\s*(?:/|of)\s*(\d{1,12}))?\W*$"
+_BODY: Final = r"[A-Za-z]\w*\s*[:=]\s*(?:[-+.]?\d|(?i:nan|inf))"
+_BAR: Final = r"\d%\||\d(?:it/s|s/it)"
+_SNIFF: Final = re.compile(
+    rb"(?im)^\W*(?:epoch|step|iter(?:ation)?)\W{0,3}\d{1,12}(?:\s*(?:/|of)\s*\d{1,12})?[^\w\n]*\n(?:[^\n]*\n){0,4}?[^\n]*[a-z]\w*\s*[:=]\s*[-+.]?[\dn]"
+)
+_KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr"})
+_LONGEST: Final = 60
+"""Lines of a block that are looked at."""
+
+
+def recognise(given: Input) -> float:
+    """By headers with a metric below them; weaker than lines that name their step themselves."""
+    return 0.2 if console.matches(given, _SNIFF) > 1 else 0.0
+
+
+def read(given: Input, options: Options) -> Reading:
+    """One row per header.
+
+    Raises:
+        InputError: no block has a metric that is known.
+    """
+    table = console.lines_of(given)
+    heads = table.select(
+        "line", pl.col("text").str.extract_groups(_HEAD).struct.rename_fields(["step", "total"]).alias("h")
+    )
+    heads = heads.unnest("h").drop_nulls("step").select(pl.all().cast(pl.Int64, strict=False))
+    body = table.filter(pl.col("text").str.contains(_BODY) & ~pl.col("text").str.contains(_BAR))
+    body = body.join_asof(heads.select("line", "step", pl.col("line").alias("head")), on="line", strategy="backward")
+    body = body.filter(pl.col("line") - pl.col("head") <= _LONGEST)
+    rows: dict[int, dict[str, float]] = {}
+    for _, text, step, head in body.iter_rows():
+        row = rows.setdefault(head, {"line": head, "step": step})
+        row.update((name, value) for name, value in tokens.pairs(text, None) if len(name) <= _LONGEST)
+    names = dict.fromkeys(name for row in rows.values() for name in row)
+    if not _KNOWN & {c.canonical for name in names if (c := claim(name)) is not None}:
+        raise InputError(f"{given.path} has no block of an epoch with a loss or another metric that is known")
+    whole = ("line", "step")
+    wide = pl.DataFrame(list(rows.values()), schema={n: pl.Int64 if n in whole else pl.Float64 for n in names})
+    totals = heads["total"].drop_nulls()
+    config = {"total_steps": int(totals[0])} if len(totals) else {}
+    notes = ("console of an unknown program: metrics below lines that name an epoch or a step",)
+    quiet = table.filter(~pl.col("line").is_in(body["line"].implode()))
+    return console.finish(given, options, FORMAT, Found(quiet, wide, console.no_rejects(), notes, {**config}))

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from gdiag.errors import InputError
+from gdiag.ingesters import epoch_blocks, recognise
+from tests.ingesters.console_samples import given, read
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("--- epoch {e} ---", "train/loss     : {v}\ntrain/learning_rate: 0.0001\neval/loss      : {w}\neval/acc : 0.18\n[train]: 0%| | 0/5 [00:00<?, ?it/s]nan"),
+        ("Epoch {e}/24\n----------", "train Loss: {v} Acc: 0.69\nval Loss: {w} Acc: 0.90\n"),
+        ("[Epoch {e} of 24]", "  Training   : loss=1.9, seen=7\n  loss = {v}\n  val_loss = {w}"),
+    ],
+)  # fmt: skip
+def test_blocks_below_an_epoch(head: str, body: str) -> None:
+    log = "starting\n" + "".join(
+        f"{head.format(e=e)}\n{body.format(v=round(4 / e, 4), w=round(5 / e, 4))}\n" for e in range(1, 9)
+    )
+    assert recognise(given(log)) is epoch_blocks
+    steps = read(epoch_blocks, log).steps
+    assert steps is not None
+    assert steps["step"].to_list() == list(range(1, 9))
+    assert steps["loss"].to_list() == pytest.approx([4 / e for e in range(1, 9)], abs=1e-3)
+    assert steps["eval_loss"].to_list() == pytest.approx([5 / e for e in range(1, 9)], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "prose", ["Step 1\nname: 3\nStep 2\nname: 4\nStep 3\nname: 5\n", "Step 1:\ninstall: 7 wheels\n" * 4]
+)
+def test_other_blocks_are_refused(prose: str) -> None:
+    with pytest.raises(InputError):
+        read(epoch_blocks, prose)
