@@ -22,7 +22,7 @@ EVERY: Final = (1, 1, 5, 1, 10, 50)
 AMPLITUDES: Final = (None, 0.1, 0.3, 1.0, 3.0, None)
 SIZED: Final = frozenset({"spike", "small-spike", "step-up", "resume-optimizer-lost"})
 """Faults whose amplitude is walked through from 0.1 nat up; others draw their own."""
-BRIEF: Final = frozenset({"bad-batch", "bad-shard", "rare-token", "grad-bit-flip"})
+BRIEF: Final = frozenset({"bad-batch", "bad-shard", "duplicate-tokens", "rare-token", "grad-bit-flip"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Holds the batches of loss events against the run's other batches.
 
-What it checks: at the onset of every loss event and of the first non-finite loss, the logged token entropy against its
-own history, and whether batch size or sequence length change within three rows.
+What it checks: at the onset of every loss event and of the first non-finite loss, the logged token entropy, share of
+duplicates and sequence length against their own history, and whether batch size or sequence length change for good
+within three rows.
 
 Why it matters: a batch that differs from all others explains a spike better than any guess; a change of batch size or
 sequence length moves the loss by design.
@@ -14,18 +15,19 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.measures.curves import Curve
+from gdiag.measures.data import STATISTICS
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD114"
 NAME = "batch-statistics"
-NEEDS: tuple[str, ...] = ("steps.loss", "steps.token_entropy|steps.batch_size|steps.seq_len")
+NEEDS: tuple[str, ...] = ("steps.loss", "steps.token_entropy|steps.duplicate_share|steps.batch_size|steps.seq_len")
 
 
 def analyze(run: RunView, *, z: float = 4.0, change: float = 0.05, most: int = 20) -> list[Finding]:
     """A finding per event whose batch stands out.
 
-    z: robust deviation of the token entropy. change: relative change of batch size or sequence length. most: events looked at.
+    z: robust deviation of a statistic. change: relative change of batch size or sequence length. most: events looked at.
     """
     onsets = sorted({e.onset_step for view in run.losses[:1] for e in view.events} | set(_first_bad(run)))
     return [found for step in onsets[:most] if (found := _finding(run, step, z, change)) is not None]
@@ -39,12 +41,15 @@ def _first_bad(run: RunView) -> list[int]:
 def _finding(run: RunView, step: int, z: float, change: float) -> Finding | None:
     evidence: list[Measure] = []
     parts: list[str] = []
-    seen = run.entropy_z(step)
-    if seen is not None and abs(seen) >= z:
-        evidence.append(Measure("token_entropy_z", seen, limit=z))
-        parts.append(f"a token entropy {abs(seen):.1f} robust z {'above' if seen > 0 else 'below'} its history")
+    lasting = {name: _ratio(run.series(name), step) for name in ("batch_size", "seq_len")}
+    for name, words in STATISTICS.items():
+        changed = lasting.get(name)
+        seen = run.batch_z(name, step) if changed is None or abs(changed - 1) <= change else None
+        if seen is not None and abs(seen) >= z:
+            evidence.append(Measure(f"{name}_z", seen, limit=z))
+            parts.append(f"a {words} {abs(seen):.1f} robust z {'above' if seen > 0 else 'below'} its history")
     for name, words in (("batch_size", "batch size"), ("seq_len", "sequence length")):
-        ratio = _ratio(run.series(name), step)
+        ratio = lasting[name]
         if ratio is not None and abs(ratio - 1) > change:
             evidence.append(Measure(f"{name}_ratio", ratio, limit=1 + change))
             parts.append(f"a {words} that changes to {ratio:.2f} times the one before")

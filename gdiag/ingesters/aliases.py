@@ -104,6 +104,13 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "sample_start": ("sample_start", "data_start", "first_sample", "batch_start", "sample_idx_start", "data_index_start"),
     "sample_end": ("sample_end", "data_end", "last_sample", "batch_end", "sample_idx_end", "data_index_end"),
     "token_entropy": ("token_entropy", "batch_token_entropy", "data_token_entropy", "batch_entropy", "unigram_entropy"),
+    "duplicate_share": (
+        "duplicate_share", "duplicate_rate", "duplicates", "duplicate_fraction", "dup_rate", "dup_fraction", "dup_share",
+        "duplicate_token_rate", "duplicate_token_fraction", "duplicate_token_share", "dup_token_rate", "duplicate_tokens",
+        "duplicate_sample_rate", "duplicate_samples", "duplicate_sample_fraction", "token_duplication_rate",
+        "duplication_rate", "repeat_rate", "repeat_fraction", "repetition_rate", "repeated_token_fraction",
+        "repeated_tokens", "ngram_repeat_rate", "repeated_ngram_fraction", "batch_duplicate_rate", "batch_duplicates",
+    ),
     "memory": (
         "memory", "max_memory_allocated", "gpu_memory", "peak_memory", "mem", "memory_allocated", "max_mem", "gpu_mem",
         "memory_max_reserved", "memory_max_active", "memory_reserved", "mem_reserved_bytes", "mem_max_allocated_bytes",

@@ -11,6 +11,11 @@ from gdiag.measures.curves import Curve, Floats
 HISTORY_ROWS = 400
 """Rows around a step that its batch statistics are compared with."""
 LEAST_ROWS = 20
+LEAST_SHARE = 0.005
+STATISTICS = {
+    "token_entropy": "token entropy", "duplicate_share": "share of duplicates", "seq_len": "sequence length",
+}  # fmt: skip
+"""Columns that describe one batch, and what they are called: any of them may show that it differs from all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,8 @@ def _exactly(curve: Curve, step: int) -> float | None:
 def own_history_z(curve: Curve, step: int) -> float | None:
     """Robust z of the value at `step` against the rows around it; None when not logged there or too few rows.
 
-    Rows within 20 of the step are left out: a bad shard moves its neighbours as well.
+    Rows within 20 of the step are left out: a bad shard moves its neighbours as well. A share counts in steps of LEAST_SHARE
+    at least: most batches hold no duplicates at all.
     """
     i = int(np.searchsorted(curve.step, step))
     if i >= len(curve) or curve.step[i] != step:
@@ -54,7 +60,7 @@ def own_history_z(curve: Curve, step: int) -> float | None:
         return None
     centre = float(np.median(around))
     spread = 1.4826 * float(np.median(np.abs(around - centre)))
-    floor = max(1e-3 * abs(centre), 1e-9)
+    floor = max(1e-3 * abs(centre), LEAST_SHARE if curve.name == "duplicate_share" else 1e-9)
     return (float(curve.value[i]) - centre) / max(spread, floor)
 
 

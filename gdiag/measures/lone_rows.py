@@ -72,14 +72,15 @@ def lone_rows(path: Path, found: Scan, start: float) -> list[int]:
 
 
 def _proven(path: Path, found: Scan) -> list[int]:
-    """Outliers whose batch differs from all others by its token entropy: two columns that nothing else moves together."""
-    entropy, steps = path.curve("token_entropy"), path.curve("loss").step
-    if not len(entropy):
+    """Outliers whose batch differs from all others by its own statistic: two columns that nothing else moves together."""
+    told = [curve for name in ("token_entropy", "duplicate_share") if len(curve := path.curve(name))]
+    steps = path.curve("loss").step
+    if not told:
         return []
     rows = found.outliers[found.z[found.outliers] > PROVEN_Z]
     rows = rows[np.argsort(found.z[rows])[::-1]][:MOST_LONE]
-    odd = [own_history_z(entropy, int(step)) for step in steps[rows].tolist()]
-    return [int(row) for row, z in zip(rows.tolist(), odd, strict=True) if z is not None and abs(z) > PROVEN_Z]
+    odd = [max(abs(own_history_z(curve, step) or 0.0) for curve in told) for step in steps[rows].tolist()]
+    return [int(row) for row, z in zip(rows.tolist(), odd, strict=True) if z > PROVEN_Z]
 
 
 def _by_chance(tail: Floats, lone: int, z: float) -> float:

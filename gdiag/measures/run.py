@@ -281,9 +281,9 @@ class RunView:
         """The sample ids consumed at `step`, None when not logged."""
         return batch_window(self.series("sample_start"), self.series("sample_end"), self.series("samples"), step)
 
-    def entropy_z(self, step: int) -> float | None:
-        """Robust z of the token entropy of `step`'s batch against its own history, None when not logged."""
-        return own_history_z(self.series("token_entropy"), step)
+    def batch_z(self, statistic: str, step: int) -> float | None:
+        """Robust z of a statistic of `step`'s batch against its own history, None when not logged."""
+        return own_history_z(self.series(statistic), step)
 
     @cached_property
     def losses(self) -> tuple[LossView, ...]:

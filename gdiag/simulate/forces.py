@@ -16,7 +16,7 @@ from gdiag.simulate.training import Model, Setup
 Lost = Literal["optimizer", "loader", "model", "scheduler", "scale", "counter"]
 Group = Literal[
     "grad", "lr", "time", "parts", "layers", "params", "updates", "ranks", "checksum", "ids", "entropy", "eval", "scale",
-    "attention", "output", "tokens", "memory",
+    "attention", "output", "tokens", "memory", "duplicates",
 ]  # fmt: skip
 """A group of columns that is logged or not."""
 
@@ -85,6 +85,8 @@ class Forces:
     """Relative difference of each replica's parameter checksum (n, ranks)."""
     entropy: Floats = field(init=False)
     """Shift of the batch's token entropy [nat]."""
+    duplicates: Floats = field(init=False)
+    """Share of the batch's tokens that repeat others, on top of the usual one."""
     memory: Floats = field(init=False)
     restarts: dict[int, int] = field(default_factory=dict)
     """Executed step → executed step whose state was restored."""
@@ -126,7 +128,7 @@ class Forces:
         self.rate = schedule(made.shape, self.setup.steps, made.warmup, made.last, order)
         for name in (
             "excess", "kick", "shift", "grad_gain", "output", "eval_shift", "compute", "comm", "data", "pause", "entropy",
-            "memory",
+            "memory", "duplicates",
         ):  # fmt: skip
             setattr(self, name, np.zeros(n))
         self.feel, self.sharpness = np.ones(n), np.ones(n)

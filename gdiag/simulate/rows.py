@@ -69,7 +69,7 @@ def _step(run: Trajectory, i: int, start: int) -> Row:
     if "ids" in log:
         row |= dict(zip(("sample_start", "sample_end"), forces.samples(i), strict=True))
     for group, name, column in (
-        ("entropy", "token_entropy", run.entropy), ("output", "output_logit", tensors.output), ("memory", "memory", run.memory),
+        ("entropy", "token_entropy", run.entropy), ("duplicates", "duplicate_share", run.duplicates), ("output", "output_logit", tensors.output), ("memory", "memory", run.memory),
         ("params", "param_norm", tensors.weight_norm), ("updates", "update_norm", tensors.update_norm),
     ):  # fmt: skip
         if group in log:

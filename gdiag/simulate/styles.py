@@ -19,18 +19,19 @@ _PLAIN: Final = {
     for name in (
         "step", "rank", "time", "loss", "grad_norm", "lr", "step_time", "tokens", "samples", "param_norm", "update_norm",
         "param_checksum", "sample_start", "sample_end", "token_entropy", "loss_scale", "skipped", "eval_loss", "data_time",
-        "memory",
+        "memory", "duplicate_share",
     )
 } | {"compute_time": "forward_backward_time", "comm_time": "allreduce_time", "output_logit": "output_max_logit"}  # fmt: skip
 _DATA: Final = {
     "sample_start": "sample_start",
     "sample_end": "sample_end",
     "token_entropy": "token_entropy",
+    "duplicate_share": "data/duplicate_token_rate",
     "param_checksum": "param_checksum",
 }
 ALL: Final[frozenset[Group]] = frozenset({
     "grad", "lr", "time", "parts", "layers", "params", "updates", "ranks", "checksum", "ids", "entropy", "eval", "scale",
-    "attention", "output", "tokens", "memory",
+    "attention", "output", "tokens", "memory", "duplicates",
 })  # fmt: skip
 
 

@@ -30,6 +30,7 @@ class Trajectory:
     eval_loss: dict[int, float]
     """Executed step → loss on held-out data."""
     entropy: Floats
+    duplicates: Floats
     memory: Floats
 
 
@@ -60,8 +61,15 @@ def run(forces: Forces) -> Trajectory:
         checksum=walk[:, None] * (1 + forces.checksum),
         eval_loss=_evaluations(forces, scalars, rng),
         entropy=4.2 + 0.05 * rng.standard_normal(forces.n) + forces.entropy,
+        duplicates=np.clip(_usual_duplicates(forces) + forces.duplicates, 0.0, 1.0),
         memory=6e10 * np.exp(0.002 * rng.standard_normal(forces.n) + forces.memory),
     )
+
+
+def _usual_duplicates(forces: Forces) -> Floats:
+    """Share of repeated tokens of ordinary text: a few percent, skewed."""
+    rng = np.random.default_rng([forces.setup.seed, 707])
+    return np.asarray(0.02 * rng.gamma(4.0, 0.25, forces.n), dtype=np.float64)
 
 
 def _evaluations(forces: Forces, scalars: Curve, rng: np.random.Generator) -> dict[int, float]:

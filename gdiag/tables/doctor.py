@@ -22,7 +22,7 @@ MEANING: Final = {
     "lr": "learning rate", "step_time": "seconds per step", "rank": "rank of each row", "epoch": "epoch",
     "sample_start": "first sample id of the step", "loss_scale": "fp16 loss scale", "update_norm": "norm of the update",
     "param_norm": "norm of the parameters", "param_checksum": "checksum of the parameters per rank",
-    "token_entropy": "token entropy of the batch", "output_logit": "mean log Z or largest logit",
+    "token_entropy": "token entropy of the batch", "duplicate_share": "share of duplicates in the batch", "output_logit": "mean log Z or largest logit",
     "step log": "JSONL, CSV or console log with one row per step",
     "per-layer columns": "grad_norm/<layer>, param_norm/<layer>, …", "per-layer grad_norm": "grad_norm/<layer>",
     "per-layer param_norm": "param_norm/<layer>", "per-layer update_norm": "update_norm/<layer>",

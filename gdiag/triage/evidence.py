@@ -99,13 +99,17 @@ def _after_effect(case: Case) -> str | None:
     return f"the model was harmed: the level stays {effect:+.3f} nat higher afterwards"
 
 
-def _entropy(case: Case) -> str | None:
-    z = case.number("token_entropy_z")
-    return (
-        f"token entropy of the onset batch is {z:+.1f} robust z from its own history"
-        if z is not None and abs(z) >= 4
-        else None
-    )
+def _odd_batch(case: Case) -> str | None:
+    """A statistic of the onset's batch that differs from that of all others."""
+    for name, words in (
+        ("token_entropy", "token entropy"),
+        ("duplicate_share", "share of duplicates"),
+        ("seq_len", "sequence length"),
+    ):
+        z = case.number(f"{name}_z")
+        if z is not None and abs(z) >= 4:
+            return f"{words} of the onset batch is {z:+.1f} robust z from its own history"
+    return None
 
 
 def _plain_entropy(case: Case) -> str | None:
@@ -356,7 +360,7 @@ def _stopped_over_numbers(case: Case) -> str | None:
 RULES: Final[tuple[Rule, ...]] = (
     # Data. A bad batch moves loss and gradient in the same step and leaves nothing behind (20 of 20 injected batches);
     # a moved batch statistic is as near to proof as a log comes.
-    Rule("bad_batch", "data", 2.2, _entropy),
+    Rule("bad_batch", "data", 2.2, _odd_batch),
     Rule("bad_batch", "data", 2.0, flagged("returns_at_same_samples", "spikes return at the same samples", "GD115", "GD103")),
     Rule("bad_batch", "data", -0.8, _plain_entropy),
     Rule("bad_batch", "loss", 0.7, _no_after_effect),
@@ -508,7 +512,7 @@ _PORTS: Final[tuple[Columns, str]] = (
 WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
     "bad_batch": (
         (("steps.sample_start", "steps.samples"), "sample ids per step, to replay the batch"),
-        (("steps.token_entropy",), "token entropy or length of each batch"),
+        (("steps.token_entropy", "steps.duplicate_share"), "token entropy, length or share of duplicates of each batch"),
     ),
     "optimizer_instability": ((("layers.grad_norm",), "per-layer gradient norms"), (("layers.update_norm", "steps.update_norm"), "update norms")),
     "lr_too_high": ((("steps.lr",), "the learning rate per step"), (("steps.grad_norm",), "the gradient norm before clipping")),

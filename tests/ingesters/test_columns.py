@@ -45,6 +45,7 @@ NAMES = {
     "epoch": "epoch, train/epoch, trainer/epoch, time/epoch",
     "tokens_per_s": "tps, throughput(tps), wps, tok/sec, tokens_per_sec, throughput/device/TPS, speed/wps, Tokens/s/device",
     "token_entropy": "batch_token_entropy",
+    "duplicate_share": "duplicate_rate, data/dup_token_rate, train/repeated_ngram_fraction, duplicate_samples",
     "sample_start": "data_start, batch_idx",
     "sample_end": "data_end",
     "attention_logit": "max_attention_logit",

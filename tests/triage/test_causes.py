@@ -33,6 +33,13 @@ def test_moved_entropy_makes_a_bad_batch_probable() -> None:
     assert causes[0].band == "high"
 
 
+@pytest.mark.parametrize("name", ["token_entropy_z", "duplicate_share_z", "seq_len_z"])
+def test_any_statistic_of_the_batch_that_differs_speaks_for_it(name: str) -> None:
+    causes = rank(spike(Measure(name, 9.0)))
+    assert (causes[0].cause, causes[0].band) == ("bad_batch", "high")
+    assert rank(spike(Measure(name, 3.0)))[0].score < causes[0].score
+
+
 def test_gradient_lead_speaks_against_one_bad_batch_without_a_verdict() -> None:
     causes = {c.cause: c for c in rank(spike(Measure("grad_lead", 3.0)))}
     assert causes["bad_batch"].contradicts

@@ -119,6 +119,16 @@ def _bad_shard(forces: Forces) -> list[Event]:
     return [Event("bad_shard", ("bad_batch",), ("single_spike", "hard_batches"), forces.seen(at), data=window)]
 
 
+def _duplicates(forces: Forces) -> list[Event]:
+    """Repeated n-grams: the loss of the batch itself may be low, the step that it makes is not."""
+    at, length = forces.pick(0.25, 0.85), int(forces.rng.integers(1, 6))
+    forces.excess[at : at + length] = forces.size(0.8, 4.0)
+    forces.duplicates[at : at + length] = float(forces.rng.uniform(0.3, 0.8))
+    forces.kick[at + length] = 0.1
+    window = forces.samples(at, at + length)
+    return [Event("duplicate_tokens", ("bad_batch",), ("single_spike", "hard_batches"), forces.seen(at), data=window)]
+
+
 _IDS: Final = needs("ids", "entropy", "grad")
 FAULTS: Final = (
     Fault("spike", "the loss jumps by --amplitude nats and recovers in some tens of steps", _spike, needs("grad")),
@@ -133,4 +143,5 @@ FAULTS: Final = (
     Fault("step-up", "the loss moves to a higher level and stays", _step_up),
     Fault("bad-batch", "one garbled batch; sample ids and token entropy are logged", _bad_batch, _IDS),
     Fault("bad-shard", "five to fifteen bad batches in a row", _bad_shard, _IDS),
+    Fault("duplicate-tokens", "a few batches of repeated tokens; sample ids and the share of duplicates are logged", _duplicates, needs("ids", "duplicates", "grad")),
 )  # fmt: skip
