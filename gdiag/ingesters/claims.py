@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import layer_names
+from gdiag.ingesters import layer_names, splits
 from gdiag.ingesters.aliases import RANK, RUN, Claim, claim, family, simplify
 from gdiag.ingesters.ranks import split_rank
 from gdiag.ingesters.reading import Options
@@ -43,6 +43,12 @@ def known(names: Sequence[str], options: Options) -> set[str]:
         elif (what := family(base)) is not None:
             found.add(what.canonical)
     return found
+
+
+def wanted(name: str, options: Options) -> bool:
+    """Whether a column of this name can be of use, whatever it holds."""
+    special = simplify(name) in RANK or simplify(name) in RUN or splits.speaks(name)
+    return special or name in options.columns.values() or bool(known([name], options))
 
 
 def plan(frame: pl.DataFrame, names: list[str], options: Options) -> Plan:

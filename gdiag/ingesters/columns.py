@@ -128,18 +128,21 @@ def _read(plan: Plan, reader: _Reader) -> tuple[pl.DataFrame, dict[int, dict[str
 
 def reading(
     path: str, kind: str, frame: pl.DataFrame, options: Options, *, rejects: pl.DataFrame | None = None,
-    notes: Sequence[str] = (), line: str | None = LINE, rows: int | None = None,
+    notes: Sequence[str] = (), line: str | None = LINE, rows: int | None = None, unused: Sequence[str] = (),
 ) -> Reading:  # fmt: skip
-    """What a format module returns for one wide frame: canonical tables, the mapping used, what was left out."""
+    """What a format module returns for one wide frame: canonical tables, the mapping used, what was left out.
+
+    `unused` are numeric columns that no canonical name fits and that the frame therefore lacks.
+    """
     got = canonicalise(frame, options, line)
     parts = [part for part in (rejects, got.rejects) if part is not None and part.height]
     bad = pl.concat(parts).sort(LINE, maintain_order=True) if parts else None
     said = [*notes, *got.notes]
-    if got.unmapped:
-        shown = ", ".join(values.escape(name, 40) for name in got.unmapped[:4])
-        more = f" and {len(got.unmapped) - 4} more" if len(got.unmapped) > 4 else ""
-        what = "numeric column" if len(got.unmapped) == 1 else "numeric columns"
-        said.append(f"{len(got.unmapped)} {what} not used: {shown}{more}")
+    if unmapped := [*unused, *got.unmapped]:
+        shown = ", ".join(values.escape(name, 40) for name in unmapped[:4])
+        more = f" and {len(unmapped) - 4} more" if len(unmapped) > 4 else ""
+        what = "numeric column" if len(unmapped) == 1 else "numeric columns"
+        said.append(f"{len(unmapped)} {what} not used: {shown}{more}")
     return Reading(
         source=Source(
             path, kind, frame.height if rows is None else rows, 0 if bad is None else bad[LINE].n_unique(), got.columns,

@@ -90,6 +90,8 @@ def _column(name: str, cells: list[Cell]) -> pl.Series:
 
 def flatten_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """A frame of a columnar JSON reader as `flatten` would give it: `a/b` for nested objects, histograms as norms."""
+    if not {type(kind) for kind in frame.dtypes} & {pl.Struct, pl.List}:
+        return frame
     for _ in range(DEPTH):
         nested = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Struct)]
         if not nested:
@@ -104,22 +106,6 @@ def flatten_frame(frame: pl.DataFrame) -> pl.DataFrame:
         single = pl.col(name).list.len() == 1
         frame = frame.with_columns(pl.when(single).then(pl.col(name).list.first()))
     return frame.drop(name for name in lists if not _scalar(frame.schema[name]))
-
-
-def quotes(frame: pl.DataFrame) -> int:
-    """Quotation marks that the JSON of a parsed frame had at least: two per key and two per text."""
-    total = 0
-    nulls = frame.null_count().row(0)
-    for i, kind in enumerate(frame.dtypes):
-        present = frame.height - nulls[i]
-        total += 2 * present
-        if kind == pl.String:
-            total += 2 * present
-        elif isinstance(kind, pl.Struct) and present:
-            total += quotes(frame.to_series(i).drop_nulls().struct.unnest())
-        elif isinstance(kind, pl.List) and kind.inner == pl.String:
-            total += 2 * int(frame.to_series(i).list.len().sum() or 0)
-    return total
 
 
 def _scalar(kind: pl.DataType) -> bool:

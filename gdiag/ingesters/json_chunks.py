@@ -1,22 +1,21 @@
 """JSON objects, one a line, at the speed of a columnar reader and with the patience of a line-wise one.
 
-A chunk is parsed by polars with the schema learned so far and the keys of its own last rows; a count of the quotation
-marks proves that no key was left out. A chunk that does not fit goes to pyarrow, which infers its own types; one that fails
-there is cut into pieces, and only a failing piece is read line by line.
+Chunks go to the columnar reader, the next one while the last one is used. One that it cannot read without loss is cut into
+pieces, and only a failing piece is read line by line.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
 import polars as pl
-import polars.selectors as cs
 
-from gdiag.ingesters import flat, json_rows
+from gdiag.ingesters import flat, json_columnar, json_rows
+from gdiag.ingesters.reading import Take
 
 CHUNK: Final = 16 << 20
 PIECES: Final = (2 << 20, 256 << 10)
@@ -24,24 +23,21 @@ PIECES: Final = (2 << 20, 256 << 10)
 LEARN: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """A longer line is no log row, B."""
-_TAIL: Final = 32 << 10
-"""End of a chunk that is looked at for new keys before it is parsed, B."""
-_STAND_INS: Final = {b"NaN": b"1.2345678901234567e307", b"Infinity": b"2.3456789012345678e307"}
-"""Numbers that no log holds: polars reads them in place of the words that it refuses."""
-_BLOCK: Final = 256 << 10
-_QUOTE: Final = 34
-_NEWLINE: Final = 10
-_DEEP: Final = 64
-"""pyarrow's parser overflows the stack on very deep input."""
+_WINDOW: Final = 64 << 10
+_AHEAD: Final = 2
+"""Chunks in work at a time: one is checked on one core while the other is parsed on all."""
 
 
 @dataclass(slots=True)
 class Chunks:
     """Reader state: what was learned, what was found bad."""
 
+    wanted: Callable[[str], bool]
     schema: dict[str, pl.DataType] = field(default_factory=dict)
     bad: list[json_rows.Bad] = field(default_factory=list)
     frames: list[pl.DataFrame] = field(default_factory=list)
+    unused: dict[str, bool] = field(default_factory=dict)
+    """Columns that were dropped because nobody wants them, and whether each held nothing but numbers."""
     objects: int = 0
     """Objects read."""
     glued: int = 0
@@ -50,189 +46,108 @@ class Chunks:
     """Lines with NUL bytes or broken UTF-8 that could be read without them."""
 
 
-def read(content: memoryview | bytes, chunk: int = CHUNK, pieces: tuple[int, ...] = PIECES) -> Chunks:
-    """Every object in `content` as flat frames with a `line` column (1-based)."""
-    state = Chunks()
+def read(
+    take: Take, size: int, wanted: Callable[[str], bool] = lambda _: True, *, chunk: int = CHUNK, pieces: tuple[int, ...] = PIECES
+) -> Chunks:  # fmt: skip
+    """Every object as flat frames with a `line` column (1-based).
+
+    Args:
+        take: the bytes from one offset to another.
+        size: bytes there are.
+        wanted: whether a column of this name is kept.
+        chunk: bytes read at a time.
+        pieces: bytes of the pieces that a failing chunk is cut into.
+    """
+    state = Chunks(wanted)
+    if size <= pieces[-1]:
+        _by_line(state, take(0, size), 1)
+        return state
+    state.schema = json_rows.learn(take(0, min(LEARN, size)))
     line = 1
-    for start, end in _cuts(content, chunk):
-        if end - start > chunk + LONGEST:
-            state.bad.append(
-                json_rows.Bad(line, f"line of {(end - start) >> 20} MiB", bytes(content[start : start + 200]))
-            )
+    for start, end, part in _ahead(state, take, size, chunk):
+        if part is not None:
+            line += _use(state, part, line)
+        elif _too_long(start, end, chunk):
+            state.bad.append(json_rows.Bad(line, f"line of {(end - start) >> 20} MiB", take(start, start + 200)))
             line += 1
-            continue
-        data = bytes(content[start:end])
-        if not state.schema and len(data) > pieces[-1]:
-            state.schema = json_rows.learn(data[:LEARN])
-        elif state.schema:
-            state.schema = _with_late_keys(state.schema, data)
-        newlines = _count(data, _NEWLINE)
-        _read_part(state, data, line, newlines, pieces)
-        line += newlines
+        else:
+            line += _in_pieces(state, take(start, end), line, pieces)
     return state
 
 
-def _with_late_keys(schema: dict[str, pl.DataType], data: bytes) -> dict[str, pl.DataType]:
-    """The schema and the keys that only the chunk's last rows hold: a key that comes late mostly stays.
+def _ahead(state: Chunks, take: Take, size: int, chunk: int) -> Iterator[tuple[int, int, json_columnar.Part | None]]:
+    """Every chunk and what the columnar reader made of it, in order."""
 
-    Types that are known already are left alone: what does not fit them is found by the parser.
-    """
-    start = data.rfind(b"\n", 0, max(len(data) - _TAIL, 0)) + 1
-    return {**json_rows.learn(data[start:]), **schema}
+    def parsed(start: int, end: int, known: dict[str, pl.DataType]) -> json_columnar.Part | None:
+        return None if _too_long(start, end, chunk) else json_columnar.read(take(start, end), known)
+
+    waiting: deque[tuple[int, int, Future[json_columnar.Part | None]]] = deque()
+    with ThreadPoolExecutor(_AHEAD) as pool:
+        for start, end in _cuts(take, size, chunk):
+            waiting.append((start, end, pool.submit(parsed, start, end, state.schema)))
+            if len(waiting) == _AHEAD:
+                first = waiting.popleft()
+                yield *first[:2], first[2].result()
+        for begin, end, part in waiting:
+            yield begin, end, part.result()
 
 
-def _cuts(content: memoryview | bytes, size: int) -> Iterator[tuple[int, int]]:
+def _too_long(start: int, end: int, chunk: int) -> bool:
+    return end - start > chunk + LONGEST
+
+
+def _cuts(take: Take, total: int, size: int) -> Iterator[tuple[int, int]]:
     """Ranges of about `size` bytes that end behind a newline."""
-    start, total = 0, len(content)
+    start = 0
     while start < total:
         end = min(start + size, total)
         while end < total:
-            window = bytes(content[max(end - 1, start) : end + (1 << 16)])
-            found = window.find(b"\n")
+            before = max(end - 1, start)
+            found = take(before, end + _WINDOW).find(b"\n")
             if found >= 0:
-                end = max(end - 1, start) + found + 1
+                end = before + found + 1
                 break
-            end = min(end + (1 << 16), total)
+            end = min(end + _WINDOW, total)
         yield start, end
         start = end
 
 
-def _count(data: bytes, byte: int) -> int:
-    """Occurrences of a byte, several times faster than bytes.count where they are frequent.
+def _in_pieces(state: Chunks, data: bytes, line: int, pieces: tuple[int, ...]) -> int:
+    """What failed in columns once more in smaller pieces, line by line at the last; returns the lines that it has."""
+    if not pieces or len(data) <= pieces[-1]:
+        return _by_line(state, data, line)
+    first = line
+    for start, end in _cuts(lambda a, b: data[a:b], len(data), pieces[0]):
+        part = json_columnar.read(data[start:end], state.schema)
+        if part is None:
+            line += _in_pieces(state, data[start:end], line, pieces[1:])
+        else:
+            line += _use(state, part, line)
+    return line - first
 
-    Block by block: the comparison's result then stays in the processor's cache.
-    """
-    marks = np.frombuffer(data, dtype=np.uint8)
-    return sum(int(np.count_nonzero(marks[i : i + _BLOCK] == byte)) for i in range(0, len(marks), _BLOCK))
+
+def _by_line(state: Chunks, data: bytes, line: int) -> int:
+    rows = json_rows.parse(data, line)
+    state.bad += rows.bad
+    state.glued += rows.glued
+    state.repaired += rows.repaired
+    _keep(state, flat.to_frame(rows.rows), pl.Series(rows.lines, dtype=pl.Int64))
+    return json_columnar.count(data)
 
 
-def _read_part(state: Chunks, data: bytes, line: int, newlines: int, pieces: tuple[int, ...]) -> None:
-    frame = _columnar(state, data, line, newlines) if state.schema else None
-    if frame is None and pieces and len(data) > pieces[-1]:
-        for start, end in _cuts(data, pieces[0]):
-            part = data[start:end]
-            newlines = _count(part, _NEWLINE)
-            _read_part(state, part, line, newlines, pieces[1:])
-            line += newlines
+def _use(state: Chunks, part: json_columnar.Part, line: int) -> int:
+    state.schema = json_rows.widen(state.schema, part.learned)
+    _keep(state, part.frame, part.lines + line)
+    return part.newlines
+
+
+def _keep(state: Chunks, frame: pl.DataFrame, lines: pl.Series) -> None:
+    """What is wanted of a frame, with the lines of its rows."""
+    if not len(lines):
         return
-    if frame is None:
-        rows = json_rows.parse(data, line)
-        state.bad += rows.bad
-        state.glued += rows.glued
-        state.repaired += rows.repaired
-        frame = flat.to_frame(rows.rows, rows.lines)
-    if frame.height:
-        state.frames.append(frame)
-        state.objects += frame.height
-
-
-def _columnar(state: Chunks, data: bytes, line: int, newlines: int) -> pl.DataFrame | None:
-    """The chunk by polars or else by pyarrow; None when neither reads it without loss."""
-    if b"\0" in data or not _utf8(data):
-        return None
-    try:
-        frame = _polars(state.schema, data)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        if b"NaN" not in data and b"Infinity" not in data:
-            # Damage that pyarrow would stumble over too.
-            return None
-        frame = _stood_in(state.schema, data)
-    if frame is None:
-        if _too_deep(data):
-            return None
-        frame = _arrow(data)
-        if frame is None:
-            return None
-        state.schema = json_rows.widen(state.schema, frame.schema)
-    lines = _lines(data, line, newlines, frame.height)
-    if lines is None:
-        return None
-    if any(kind.is_nested() for kind in frame.dtypes):
-        frame = flat.flatten_frame(frame)
-    if flat.LINE in frame.columns:
-        frame = frame.rename({flat.LINE: flat.LOGGED})
-    return frame.with_columns(lines.alias(flat.LINE))
-
-
-def _polars(schema: dict[str, pl.DataType], data: bytes) -> pl.DataFrame | None:
-    """The chunk under the schema, None when it holds keys that the schema lacks or one key twice."""
-    frame = pl.read_ndjson(io.BytesIO(data), schema=schema)
-    marks, seen = _count(data, _QUOTE), flat.quotes(frame)
-    return frame if marks == seen or marks == seen + 2 * data.count(b"null") else None
-
-
-def _stood_in(schema: dict[str, pl.DataType], data: bytes) -> pl.DataFrame | None:
-    """The chunk with numbers in place of NaN and infinities, and these put back."""
-    words = [word for word in _STAND_INS if word in data]
-    if any(kind.is_nested() for kind in schema.values()) or any(_STAND_INS[word] in data for word in words):
-        return None
-    plain = data
-    for word in words:
-        plain = plain.replace(word, _STAND_INS[word])
-    try:
-        frame = _polars(schema, plain)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return None
-    return None if frame is None else _restored(frame, words)
-
-
-def _restored(frame: pl.DataFrame, words: list[bytes]) -> pl.DataFrame:
-    """The words in place of the numbers that stood in for them."""
-    for word in words:
-        number, text = float(_STAND_INS[word]), _STAND_INS[word].decode()
-        value = float("nan") if word == b"NaN" else float("inf")
-        frame = frame.with_columns(
-            pl.when(cs.float().abs() == number).then(cs.float().sign() * value).otherwise(cs.float()),
-            cs.string().str.replace_all(text, word.decode(), literal=True),
-        )
-    return frame
-
-
-def _arrow(data: bytes) -> pl.DataFrame | None:
-    # Imported here: it takes as long as reading a small log.
-    import pyarrow as pa
-    import pyarrow.json
-
-    options = pyarrow.json.ReadOptions(block_size=max(len(data) // 2, 8 << 20) + 1)
-    try:
-        table = pyarrow.json.read_json(io.BytesIO(data), read_options=options)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None
-    clocks = [i for i, kind in enumerate(table.schema.types) if pa.types.is_timestamp(kind)]
-    for i in clocks:
-        table = table.set_column(i, table.schema.names[i], table.column(i).cast(pa.string()))
-    frame = pl.from_arrow(table)
-    if not isinstance(frame, pl.DataFrame):
-        return None
-    whole = [name for name, kind in frame.schema.items() if kind.is_integer() or kind == pl.Null]
-    return frame.with_columns(pl.col(whole).cast(pl.Float64))
-
-
-def _utf8(data: bytes) -> bool:
-    if data.isascii():
-        return True
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _too_deep(data: bytes) -> bool:
-    """Whether brackets nest deeper than a log row does; brackets inside strings count too, which only costs speed."""
-    if data.count(b"{") + data.count(b"[") <= data.count(b"\n{") + _DEEP:
-        return False
-    marks = np.frombuffer(data, dtype=np.uint8)
-    opening = (marks == 123) | (marks == 91)
-    places = np.flatnonzero(opening | (marks == 125) | (marks == 93))
-    steps = np.where(opening[places], 1, -1)
-    return bool(places.size and np.cumsum(steps, dtype=np.int64).max() > _DEEP)
-
-
-def _lines(data: bytes, first: int, newlines: int, rows: int) -> pl.Series | None:
-    """Line of every row, None when rows and lines do not pair up."""
-    ends = newlines + (not data.endswith(b"\n"))
-    if ends == rows:
-        return pl.int_range(first, first + rows, dtype=pl.Int64, eager=True)
-    filled = [i for i, text in enumerate(data.split(b"\n"), first) if text.strip()]
-    return pl.Series(filled, dtype=pl.Int64) if len(filled) == rows else None
+    idle = [name for name in frame.columns if not state.wanted(name)]
+    for name, kind in zip(idle, frame.select(idle).dtypes, strict=True):
+        state.unused[name] = kind.is_numeric() and state.unused.get(name, True)
+    own = frame.drop(idle).rename({flat.LINE: flat.LOGGED}, strict=False)
+    state.frames.append(pl.DataFrame([lines.alias(flat.LINE), *own.iter_columns()]))
+    state.objects += len(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -95,8 +95,11 @@ def _objects(found: Rows, text: str, number: int) -> str:
     return reason
 
 
-def learn(data: bytes) -> dict[str, pl.DataType]:
-    """Key → type of the first rows; a key whose type stays unknown is left out, and so found as missing later."""
+def learn(data: bytes, known: Container[str] = ()) -> dict[str, pl.DataType]:
+    """Key → type of the first rows, less the keys that are known.
+
+    A key whose type stays unknown is left out, and so found as missing later.
+    """
     schema: dict[str, pl.DataType] = {}
     seen: dict[str, type] = {}
     lines = data.split(b"\n")[:-1] or [data]
@@ -110,7 +113,11 @@ def learn(data: bytes) -> dict[str, pl.DataType]:
         if isinstance(record, dict):
             cells += len(record)
             # Only what differs from the row before in kind is looked at closely.
-            fresh = {k: v for k, v in record.items() if seen.get(k) is not type(v) or isinstance(v, dict | list)}
+            fresh = {
+                k: v
+                for k, v in record.items()
+                if k not in known and (seen.get(k) is not type(v) or isinstance(v, dict | list))
+            }
             if fresh:
                 schema = widen(schema, {k: _type(v) for k, v in fresh.items()})
                 seen.update((k, type(v)) for k, v in fresh.items())

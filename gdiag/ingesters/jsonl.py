@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import mmap
+from functools import cache
 from typing import Final
 
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import columns, json_chunks
+from gdiag.ingesters import claims, columns, json_chunks
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import escape
 
 FORMAT = "jsonl"
-_BIG: Final = 32 << 20
 _LONG_LINE: Final = 60_000
 
 
@@ -44,7 +43,7 @@ def read(given: Input, options: Options) -> Reading:
     Raises:
         InputError: no line is an object, or the objects hold no training metric.
     """
-    found = _chunks(given)
+    found = json_chunks.read(*given.opened(), cache(lambda name: claims.wanted(name, options)))
     if not found.frames:
         raise InputError(f"{given.path} has no line that is a JSON object")
     frame = pl.concat(found.frames, how="diagonal_relaxed")
@@ -56,17 +55,9 @@ def read(given: Input, options: Options) -> Reading:
     if found.repaired:
         notes.append(f"{found.repaired} lines held NUL bytes or broken UTF-8 and were read without them")
     return columns.reading(
-        given.path, FORMAT, frame, options, rejects=_rejects(found), notes=notes, rows=found.objects
+        given.path, FORMAT, frame, options, rejects=_rejects(found), notes=notes, rows=found.objects,
+        unused=[name for name, numeric in found.unused.items() if numeric],
     )  # fmt: skip
-
-
-def _chunks(given: Input) -> json_chunks.Chunks:
-    if given.content is None and given.file is not None and given.file.stat().st_size > _BIG:
-        with given.file.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            skip = 3 if mapped[:3] == b"\xef\xbb\xbf" else 0
-            with memoryview(mapped) as whole, whole[skip:] as view:
-                return json_chunks.read(view)
-    return json_chunks.read(given.data())
 
 
 def _rejects(found: json_chunks.Chunks) -> pl.DataFrame:

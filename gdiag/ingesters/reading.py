@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -10,6 +11,9 @@ import polars as pl
 
 from gdiag.model import Exit, Source, Value
 from gdiag.schema import LayerColumn
+
+Take = Callable[[int, int], bytes]
+"""The bytes from one offset up to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,21 @@ class Input:
             return self.head
         return without_bom(self.file.read_bytes())
 
+    def opened(self) -> tuple[Take, int]:
+        """A function that gives the content between two offsets, and the content's length; a file is read in parts."""
+        if self.content is None and (file := self.file) is not None:
+            with file.open("rb") as start:
+                skip = len(_BOM) if start.read(len(_BOM)) == _BOM else 0
+
+            def take(begin: int, end: int) -> bytes:
+                with file.open("rb") as opened:
+                    opened.seek(skip + begin)
+                    return opened.read(end - begin)
+
+            return take, file.stat().st_size - skip
+        data = self.data()
+        return lambda begin, end: data[begin:end], len(data)
+
     def sample(self) -> bytes:
         """The head, and where the content is longer pieces from all through it and its end; cut anywhere."""
         if len(self.head) < _PIECE and self.content is None:
@@ -63,6 +82,7 @@ class Input:
 
 
 _PIECE: Final = 1 << 14
+_BOM: Final = b"\xef\xbb\xbf"
 
 
 def _places(size: int, start: int) -> list[int]:
@@ -75,7 +95,7 @@ def _places(size: int, start: int) -> list[int]:
 
 def without_bom(content: bytes) -> bytes:
     """UTF-8 text without its byte order mark."""
-    return content.removeprefix(b"\xef\xbb\xbf")
+    return content.removeprefix(_BOM)
 
 
 @dataclass(frozen=True, slots=True)

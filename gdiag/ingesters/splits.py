@@ -24,6 +24,7 @@ _NAMES: Final = (
     "tag",
     "name",
 )
+_MESSAGES: Final = ("msg", "message", "status", "action")
 _EVAL: Final = r"^(?:.*[_/ -])?(?:val|valid|validation|eval|evaluation|evaluate|test|dev|holdout)(?:[_/ -].*)?$"
 _TRAIN: Final = r"^(?:.*[_/ -])?(?:train|training|step|log|iter|iteration)(?:[_/ -].*)?$"
 _SAVED: Final = r"checkpoint|ckpt|\bsaved?\b"
@@ -37,6 +38,11 @@ def find(frame: pl.DataFrame) -> str | None:
             if words.len() <= 30 and words.str.contains(_EVAL).any() and words.str.contains(_TRAIN).any():
                 return name
     return None
+
+
+def speaks(name: str) -> bool:
+    """Whether a column of this name may say what its rows are."""
+    return simplify(name) in _NAMES or simplify(name) in _MESSAGES
 
 
 def separate(data: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
@@ -56,7 +62,7 @@ def separate(data: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
 def mark_checkpoints(frame: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:
     """Adds `_saved`: what a row says about a checkpoint written, where a few rows say so."""
     for name, kind in frame.schema.items():
-        if kind == pl.String and simplify(name) in (*_NAMES, "msg", "message", "status", "action"):
+        if kind == pl.String and speaks(name):
             saved = frame[name].str.to_lowercase().str.contains(_SAVED).fill_null(False)
             share = saved.mean()
             if isinstance(share, float) and 0 < share < 0.5:

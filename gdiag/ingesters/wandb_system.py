@@ -35,7 +35,7 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 (the protoc
     Raises:
         InputError: no line is an object.
     """
-    found = json_chunks.read(given.data())
+    found = json_chunks.read(*given.opened())
     if not found.frames:
         raise InputError(f"{given.path} has no line that is a JSON object")
     frame = pl.concat(found.frames, how="diagonal_relaxed")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gdiag.errors import InputError
 from gdiag.ingesters import json_chunks, json_rows, load
+from gdiag.ingesters.files import open_file
 
 
 def write(path: Path, rows: list[dict[str, object]]) -> Path:
@@ -22,7 +23,7 @@ def write(path: Path, rows: list[dict[str, object]]) -> Path:
 
 
 def read(content: bytes, chunk: int = 2000, piece: int = 400) -> json_chunks.Chunks:
-    return json_chunks.read(content, chunk, (piece,))
+    return json_chunks.read(lambda start, end: content[start:end], len(content), chunk=chunk, pieces=(piece,))
 
 
 def frame(chunks: json_chunks.Chunks) -> pl.DataFrame:
@@ -92,7 +93,7 @@ def test_late_keys_and_mixed_numbers_survive_the_fast_path() -> None:
 def test_keys_that_come_late_and_stay_need_no_second_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     rows = [json.dumps({"step": i, "loss": 1.5, **({"late": i} if i >= 150 else {})}) + "\n" for i in range(300)]
-    got = json_chunks.read("".join(rows).encode(), 3000, (400,))
+    got = read("".join(rows).encode(), 3000, 400)
     assert len(got.frames) <= 5, "a chunk was cut into pieces"
     assert frame(got)["late"].to_list() == [None] * 150 + [float(i) for i in range(150, 300)]
 
@@ -137,7 +138,7 @@ def test_histograms_become_norms_on_both_paths() -> None:
     line = b'{"step": %d, "gradients/w": {"_type": "histogram", "values": [2, 0, 1], "bins": [-1, 0, 1, 3]}, "loss": 1.5}\n'
     content = b"".join(line % i for i in range(200))
     expected = math.sqrt(2 * 0.25 + 4)
-    for chunks in (read(content), json_chunks.read(content, 1 << 20, (1 << 20,))):
+    for chunks in (read(content), read(content, 1 << 20, 1 << 20)):
         assert frame(chunks)["gradients/w"].to_list() == pytest.approx([expected] * 200)
 
 
@@ -196,11 +197,55 @@ def test_chunks_and_lines_agree(rows: list[dict[str, object]]) -> None:
             assert have == pytest.approx(float(want), nan_ok=True)
 
 
-def test_a_large_file_is_read_through_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+CELL = (
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.integers(2**60, 2**80) | st.floats() | st.floats(0, 1)
+    | st.sampled_from(["NaN", "1.5", "-Infinity", "warm", "quo\"ted", "null", ""])
+)  # fmt: skip
+DIRT = st.sampled_from(
+    [b"", b"starting up", b'{"step": 1, "lo', b"\0\0", b'{"step": 7}{"step": 8}', b'{"loss": 1, "loss": 2}', b"[1]", b'{"note": "\xff"}']
+)  # fmt: skip
+
+
+def cells(chunks: json_chunks.Chunks) -> list[dict[str, object]]:
+    """Rows without what is null; what reads as a number or a truth value is one, whatever its column is."""
+    return [
+        {name: plain(cell) for name, cell in row.items() if cell is not None} for row in frame(chunks).to_dicts()
+    ] if chunks.frames else []  # fmt: skip
+
+
+def plain(cell: object) -> str:
+    text = str(cell).lower()
+    try:
+        return str(float({"true": "1", "false": "0"}.get(text, text)))
+    except ValueError:
+        return text
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.dictionaries(st.sampled_from(["step", "loss", "note", "n"]), CELL | st.dictionaries(st.just("a"), CELL), max_size=4)),
+    st.lists(st.tuples(st.integers(0, 60), DIRT), max_size=3),
+    st.booleans(),
+)  # fmt: skip
+def test_the_fast_path_reads_what_the_line_wise_one_reads(
+    rows: list[dict[str, object]], dirt: list[tuple[int, bytes]], ended: bool
+) -> None:
+    lines = [*clean(40).splitlines(), *(json.dumps(row).encode() for row in rows)]
+    for place, line in dirt:
+        lines.insert(place, line)
+    content = b"\n".join(lines) + b"\n" * ended
+    fast, slow = read(content, 700, 100), read(content, piece=len(content))
+    assert cells(fast) == cells(slow)
+    assert [(bad.line, bad.text) for bad in fast.bad] == [(bad.line, bad.text) for bad in slow.bad]
+    assert (fast.objects, fast.glued, fast.repaired) == (slow.objects, slow.glued, slow.repaired)
+
+
+def test_a_file_is_read_in_parts_behind_its_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + clean(50))
-    monkeypatch.setattr("gdiag.ingesters.jsonl._BIG", 0)
-    assert load([path]).steps.height == 50
+    take, size = open_file(path).opened()
+    assert size == len(clean(50))
+    assert take(0, 9) + take(9, size) == clean(50)
 
 
 def test_a_step_with_its_total_and_a_spelled_duration(tmp_path: Path) -> None:
