@@ -91,6 +91,8 @@ def _ordinary(run: RunView, seen: Skipping, limit: float) -> Finding:
     what = "steps are skipped" if seen.skips >= seen.halvings else "times the loss scale is halved"
     largest = max((b.halvings for b in seen.bursts if not b.at_start), default=0.0)
     ordinary = ", as ordinary back-off" if largest < 3 else f", up to {largest:.0f} times in a row"
+    if seen.skips >= 4 and not seen.halvings and seen.lowest is not None:
+        ordinary = f", and the loss scale of {seen.lowest:g} does not fall"
     tail = "" if many else ordinary
     return Finding(
         CODE, NAME, Severity.WARNING if many else Severity.INFO,

@@ -49,7 +49,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "step_time": (
         "step_time", "iteration_time", "iter_time", "time_per_iteration", "elapsed_time_per_iteration", "time_per_step",
-        "step_duration", "timing_s_step", "time_step", "timing_step", "curr_iter_time", "end_to_end", "time_metrics_end_to_end",
+        "step_duration", "timing_s_step", "time_step", "timing_step", "curr_iter_time", "iter_dt", "end_to_end", "time_metrics_end_to_end",
         "train_step_timing", "train_step_time", "step_timing", "time_this_iter", "e2e_latency", "train_wall", "dt",
         "throughput_duration", "iter_duration", "batch_time", "time_per_batch", "seconds_per_step", "seconds_per_iteration",
         "sec_per_step", "s_per_it", "step_latency", "iteration_duration", "perf_step_time", "seconds", "step_avg",

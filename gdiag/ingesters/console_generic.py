@@ -14,9 +14,9 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, console_epochs, fields, tokens
+from gdiag.ingesters import console, console_epochs, fields, tokens, values
 from gdiag.ingesters import text as plain
-from gdiag.ingesters.aliases import claim
+from gdiag.ingesters.aliases import claim, family
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
 
@@ -24,7 +24,7 @@ FORMAT: Final = "console-generic"
 _LOOK: Final = 1500
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step_time", "tokens_per_s", "loss_scale"})
 _WORTH: Final = re.compile(
-    r"(?:step|iter(?:ation)?|epoch|update|batch|train)s?[^\n\w]{0,6}\d|^\s*\[\d+\] ", re.IGNORECASE
+    r"(?:step|iter(?:ation)?|epoch|update|batch|train)s?[^\n\w]{0,16}\d|^\s*\[\d+\] ", re.IGNORECASE
 )
 _STEPS: Final = tuple(
     re.compile(rf"(?<![\w.])({words})(\s*[:=#]?\s*[\[(]?\s*)(?=\d{behind})", re.IGNORECASE)
@@ -66,7 +66,7 @@ def read(given: Input, options: Options) -> Reading:
     ends = given.data().endswith((b"\n", b"\r"))
     got = fields.read(console.lines_with(table, kind.marker), marker=kind.marker, ends=ends)
     wide, epochs = console_epochs.counted(console_epochs.placed(got.wide, table, kind.label))
-    wide = _sane(console.with_prefix(_with_fields_before(wide), options))
+    wide, stand_in = _with_stand_in(_sane(console.with_prefix(_with_fields_before(wide), options)))
     if len(wide) < 3:
         raise InputError(f"{given.path} has no repeating line with a step and a number")
     shares = wide.height / max(1, table.filter(pl.col("text") != "").height)
@@ -75,7 +75,7 @@ def read(given: Input, options: Options) -> Reading:
         f"console of an unknown program, {sure}: {wide.height:,} lines with {kind.label!r} and numbers, "
         f"{shares:.0%} of its lines, are read",
     )
-    found = Found(table, wide, console.no_rejects(), (*notes, *epochs, *console.cut_note(got.cut)))
+    found = Found(table, wide, console.no_rejects(), (*notes, *epochs, *stand_in, *console.cut_note(got.cut)))
     return console.finish(given, options, FORMAT, found)
 
 
@@ -102,7 +102,7 @@ def _kind(given: Input) -> _Kind | None:
 
 def _canonical(name: str) -> str:
     """What the name means, '' when nothing that is known."""
-    found = claim(name)
+    found = claim(name) or family(name)
     return "" if found is None else found.canonical
 
 
@@ -138,6 +138,18 @@ def _with_fields_before(wide: pl.DataFrame) -> pl.DataFrame:
     if not news or len(set(news.values())) < len(news):
         return wide
     return wide.join(got.select("line", *news).rename(news), on="line", how="left", maintain_order="left")
+
+
+def _with_stand_in(wide: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Where no number is a known metric and some turn NaN or infinite, the first that does stands in for the loss."""
+    names = fields.names_of(wide)
+    if {_canonical(n) for n in names} & _KNOWN:
+        return wide, ()
+    wild = [n for n in names if wide[n].dtype == pl.Float64 and not wide[n].drop_nulls().is_finite().all()]
+    if not wild:
+        return wide, ()
+    note = f"no loss is known: {values.escape(wild[0], 60)} is read as the loss, for it is not finite"
+    return wide.rename({wild[0]: "loss"}), (note,)
 
 
 def _said(name: str) -> str:

@@ -21,7 +21,7 @@ from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "hf-console"
 _SNIFF: Final = re.compile(
-    rb"\{'(?:loss|eval_loss|train_loss|train_runtime|rewards?)[^'\n]*': [^\n{}]*'epoch': [^\n{}]*\}"
+    rb"\{'(?:loss|eval_loss|train_loss|train_runtime|rewards?)[^'\n]*': [^\n{}]*'(?:epoch|learning_rate)': [^\n{}]*\}"
 )
 _DICT: Final = re.compile(r"\{'[\w/ .-]+':[^{}]*\}?")
 _PAIR: Final = re.compile(

@@ -84,3 +84,8 @@ def test_repeated_norms_in_skipped_steps_are_stale() -> None:
     grad = np.array([0.5, 0.6, 0.7, 0.7, 0.7, 0.4, 0.4, 0.3])
     skipped = np.array([0, 0, 0, 1, 1, 0, 0, 0.0])
     assert stale_norms(curve(grad), curve(skipped)).tolist() == [3, 4]
+
+
+def test_skips_while_the_scale_stands_still_are_no_back_off() -> None:
+    (finding,) = analyze(view({"loss_scale": np.full(6, 16384.0), "skipped": np.array([1.0, 1, 1, 1, 1, 0])}))
+    assert finding.message.endswith("and the loss scale of 16384 does not fall")

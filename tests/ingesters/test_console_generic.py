@@ -105,6 +105,17 @@ def test_nan_filled_up_with_letters_is_nan() -> None:
     assert steps["loss"].is_nan().all()
 
 
+def test_a_number_that_turns_nan_stands_in_for_a_loss_nobody_knows() -> None:
+    lines = [f"(epoch: 1, iters: {i}00, time: 0.3) D_A: 0.{i} G_A: {'nan' if i > 4 else 1.5}" for i in range(1, 9)]
+    reading = read(console_generic, "\n".join(lines) + "\n")
+    assert reading.steps is not None
+    assert reading.steps["loss"].is_nan().to_list() == [False] * 4 + [True] * 4
+    assert any("G_A is read as the loss" in note for note in reading.source.notes)
+    finite = read(console_generic, "\n".join(lines[:4]) + "\n")
+    assert finite.steps is not None
+    assert "loss" not in finite.steps.columns
+
+
 def test_a_restart_inside_an_epoch_stays_a_restart() -> None:
     lines = [f"Epoch [1/2], Step [{s}/600], Loss: 2.5" for s in (100, 200, 300, 100, 200, 300)]
     steps = read(console_generic, "\n".join(lines) + "\n").steps

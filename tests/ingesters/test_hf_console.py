@@ -5,8 +5,8 @@ import math
 import pytest
 
 from gdiag.errors import InputError
-from gdiag.ingesters import hf_console
-from tests.ingesters.console_samples import read
+from gdiag.ingesters import hf_console, recognise
+from tests.ingesters.console_samples import given, read
 
 
 def test_numbered_where_no_bar_tells_the_step() -> None:
@@ -40,3 +40,15 @@ def test_nan_strings_and_evaluation() -> None:
 def test_a_single_dict_is_no_series() -> None:
     with pytest.raises(InputError, match="no series"):
         read(hf_console, "config dump\n{'loss': 11.0, 'learning_rate': 1.5e-07, 'epoch': 0.0}\n")
+
+
+def test_dicts_without_an_epoch_between_bars() -> None:
+    log = "{'loss': 0.329, 'reward': -2.0, 'learning_rate': 5e-05}\n" + "".join(
+        f"  0%|      | {i}/13000 [00:{i:02d}<36:34:36, 10.13s/it]{{'loss': 0.2{i}, 'reward': 1.5, 'learning_rate': 5e-05}}\n"
+        for i in range(1, 9)
+    )
+    assert recognise(given(log)) is hf_console
+    steps = read(hf_console, log).steps
+    assert steps is not None
+    assert len(steps) == 9
+    assert steps["loss"][-1] == 0.28
