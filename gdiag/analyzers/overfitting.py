@@ -39,11 +39,11 @@ def analyze(
     return [
         Finding(
             CODE, NAME, Severity.WARNING,
-            f"Validation loss rises from {seen.best:.3f} nat at step {seen.best_step} to {seen.last:.3f} while training loss falls by {-seen.train_change:.3f}",
+            f"Validation loss rises from {seen.lowest:.3f} nat at step {seen.best_step} to {seen.last:.3f} while training loss falls by {-seen.train_change:.3f}",
             run.where(row, step=seen.best_step, last_step=seen.last_step),
             (
                 Measure("eval_rise", gap, "nat", limit=limit),
-                Measure("eval_best", seen.best, "nat"),
+                Measure("eval_best", seen.lowest, "nat"),
                 Measure("eval_last", seen.last, "nat"),
                 Measure("train_change", seen.train_change, "nat"),
                 Measure("evals_after", seen.evals_after),

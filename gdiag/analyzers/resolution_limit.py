@@ -42,6 +42,7 @@ def analyze(run: RunView, *, every: int = 2, rounded: float = 1.0) -> list[Findi
     elif usual >= every:
         limits.append(f"the loss is logged every {usual} steps")
     notes = {note for i in run.run.sources if i < len(run.records.sources) for note in run.records.sources[i].notes}
+    notes = {note for note in notes if "not used:" not in note}  # which lists columns by their names
     limits += sorted(note for note in notes if "averag" in note.lower() or "sampl" in note.lower())
     if run.trajectory.basis == "ranks":
         limits.append("the loss is the median over ranks")

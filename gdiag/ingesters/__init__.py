@@ -23,6 +23,7 @@ _HALF: Final = 0.5
 """No guess is asked for where a format is so sure."""
 _DAMAGE: Final = (ValueError, ArithmeticError, RecursionError, OSError, pl.exceptions.PolarsError)
 """What arithmetic and libraries raise over damaged content; anything else is a mistake of ours."""
+_LFS: Final = b"version https://git-lfs.github.com/spec/"
 _EVIDENCE: Final = frozenset({"unknown", "settings", "wandb-summary"})
 """Formats that help to judge a run and are none."""
 
@@ -95,6 +96,8 @@ def _read(given: Input, options: Options) -> Reading:
         raise InputError(given.refusal)
     if not given.head.strip():
         raise InputError(f"{given.path} is empty")
+    if given.head.startswith(_LFS):
+        raise InputError(f"{given.path} is a Git LFS pointer and not the file it stands for: git lfs pull fetches that")
     ingester = recognise(given)
     if ingester is None:
         raise InputError(f"{given.path} is of no format that gdiag knows")

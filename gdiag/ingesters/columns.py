@@ -20,7 +20,9 @@ from gdiag.schema import KEYS, STEP_METRICS, LayerColumn, empty
 
 LINE: Final = "line"
 _KEY_ORDER: Final = tuple(key for key in KEYS if key != "source")
-_TRAINING: Final = frozenset({"step", "loss", "eval_loss", "grad_norm", "lr", "step_time", "layers", "loss_scale"})
+_METRICS: Final = frozenset({"loss", "eval_loss", "grad_norm", "layers", "loss_scale"})
+_PLACED: Final = frozenset({"step", "lr", "step_time"})
+"""What speaks of training beside a step, an epoch or a clock: alone they may be the settings of many runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +159,13 @@ def refuse_other(path: str, frame: pl.DataFrame, options: Options) -> None:
     """Refuses a table that no training loop wrote.
 
     Raises:
-        InputError: no column is a loss, gradient norm, learning rate, step time or layer metric, nor a step with numbers.
+        InputError: no column is a loss, gradient norm or layer metric, nor a step, nor a learning rate or step time in time.
     """
-    if any(claims.known([name], options) & _TRAINING for name in frame.columns if name != LINE):
+    found = [claims.known([name], options) for name in frame.columns if name != LINE]
+    every = frozenset().union(*found)
+    if every & _METRICS or "step" in every or (every & _PLACED and every & {"epoch", "time"}):
         return
-    raise InputError(
-        f"{path} holds no loss, gradient norm, learning rate, step time or step count in its columns: no training log"
-    )
+    raise InputError(f"{path} holds no loss, gradient norm or step in its columns: no training log")
 
 
 def _one_run(data: pl.DataFrame, column: str | None) -> tuple[str | None, pl.DataFrame]:

@@ -11,6 +11,8 @@ from gdiag.measures.baseline import mad_sigma
 from gdiag.measures.curves import Curve, Floats
 
 LEAST_EVALS = 5
+LEAST_ROWS = 8
+"""Training rows: logs of one row an epoch are short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class Overfit:
     best_step: int
     best: float
     """Smoothed validation loss at its best [nat]."""
+    lowest: float
+    """Lowest evaluation there [nat], at `best_step`."""
     last_step: int
     last: float
     """Median of the last three evaluations [nat]."""
@@ -35,7 +39,7 @@ class Overfit:
 def overfit(train: Curve, evaluation: Curve) -> Overfit | None:
     """How far validation has left its best; None with fewer than five evaluations or none after the best."""
     y = evaluation.value
-    if len(y) < LEAST_EVALS or len(train) < 20:
+    if len(y) < LEAST_EVALS or len(train) < LEAST_ROWS:
         return None
     smooth = _median3(y)
     b = int(np.argmin(smooth))
@@ -44,11 +48,13 @@ def overfit(train: Curve, evaluation: Curve) -> Overfit | None:
         return None
     noise = mad_sigma(np.diff(y)) / sqrt(2)
     rising = float(np.mean(np.diff(smooth[b:]) > 0))
+    lowest = max(0, b - 1) + int(np.argmin(y[max(0, b - 1) : b + 2]))
     last = float(np.median(y[-min(3, after) :]))
     change = _around(train, int(evaluation.step[-1])) - _around(train, int(evaluation.step[b]))
     return Overfit(
-        int(evaluation.step[b]), float(smooth[b]), int(evaluation.step[-1]), last, after, rising, change, noise
-    )
+        int(evaluation.step[lowest]), float(smooth[b]), float(y[lowest]), int(evaluation.step[-1]), last, after, rising,
+        change, noise,
+    )  # fmt: skip
 
 
 def _median3(y: Floats) -> Floats:
@@ -57,9 +63,9 @@ def _median3(y: Floats) -> Floats:
 
 
 def _around(train: Curve, step: int) -> float:
-    """Training level up to `step`: the median over the last twentieth of the rows, at least ten."""
+    """Training level up to `step`: the median over the last twentieth of the rows, at least ten, in short logs a sixth."""
     i = int(np.searchsorted(train.step, step, side="right"))
-    width = max(10, len(train) // 20)
+    width = max(min(10, len(train) // 6), len(train) // 20, 1)
     return float(np.median(train.value[max(0, i - width) : max(1, i)]))
 
 

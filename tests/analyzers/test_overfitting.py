@@ -44,3 +44,12 @@ def test_quiet_when_training_rises_too() -> None:
 
 def test_threshold_is_the_relative_rise() -> None:
     assert analyze(validated(curve(8)), rise=0.5) == []
+
+
+def test_a_log_of_one_row_an_epoch_is_enough() -> None:
+    k = np.arange(12)
+    columns = {"loss": 4 * np.exp(-k / 2), "eval_loss": 3.0 + 3.5 * np.exp(-k) + 0.2 * np.maximum(0, k - 2)}
+    (finding,) = analyze(view({"step": 500 * k, **columns}))
+    lowest = int(np.argmin(columns["eval_loss"]))
+    assert finding.where.step == 500 * lowest
+    assert f"rises from {columns['eval_loss'][lowest]:.3f} nat" in finding.message

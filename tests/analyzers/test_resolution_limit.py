@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gdiag.analyzers.resolution_limit import analyze
+from gdiag.measures.run import RunView
 from gdiag.model import Severity
 from tests.analyzers.made_runs import learning, view
 
@@ -27,3 +30,10 @@ def test_a_sampled_export_and_rounding() -> None:
 
 def test_quiet_on_a_full_log() -> None:
     assert analyze(view({"loss": learning()})) == []
+
+
+def test_names_of_columns_that_are_not_used_say_nothing_of_sampling() -> None:
+    run = view({"step": np.arange(0, 10_000, 10), "loss": learning()})
+    source = replace(run.records.sources[0], notes=("1 numeric column not used: eval_samples_per_second",))
+    (finding,) = analyze(RunView(run.run, replace(run.records, sources=(source,))))
+    assert "not used" not in finding.message

@@ -149,3 +149,10 @@ def test_a_console_with_commas_is_no_table(tmp_path: Path) -> None:
     assert csv.sniff(counted.encode()) is None
     assert csv.sniff(b"step,layer1,layer2\n0,1.5,2.5\n1,1.25,2.25\n") is not None
     assert records.steps["loss"].to_list() == pytest.approx([4 / i for i in range(1, 9)])
+
+
+def test_settings_of_many_runs_and_a_pointer_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no training log"):
+        loaded(tmp_path, "hidden_size,batch_size,learning_rate,total_time\n100,100,0.01,13.8\n50,100,0.005,17.2\n")
+    with pytest.raises(InputError, match="git lfs pull"):
+        loaded(tmp_path, f"version https://git-lfs.github.com/spec/v1\noid sha256:{'9f' * 32}\nsize 45778\n")
