@@ -62,6 +62,11 @@ _FORMS: Final[tuple[tuple[str, Quantity], ...]] = (
     (_GRAD, "grad_norm"), (_PARAM, "param_norm"), (_UPDATE, "update_norm"), (_LOGIT, "attention_logit"),
     (_ACT, "activation_norm"), (_SECOND, "second_moment"), (_MAX, "grad_max"),
 )  # fmt: skip
+_PATH = (
+    r"(?!.*[./](?:mean|std|var|min|sum|hist|histogram|ratio)$)(?:\S*[./])?"
+    r"(?:\d+|(?:fc|lin|linear|conv|dense|layer|block|stage)_?\d+|weight|bias|wte|wpe|\w*emb\w*|lm_head|ln_f|final_\w*norm|output_layer)(?:[./]\S+)?"
+)
+"""What is a layer's path even where nothing says that its norm is meant."""
 _SPECIAL: Final[tuple[tuple[str, Quantity], ...]] = (
     (r"exp_avg_sq/(?P<layer>.+)\.norm", "second_moment"),
     (r"grad/norm/(?P<layer>.+)", "grad_norm"),
@@ -82,6 +87,7 @@ _SPECIAL: Final[tuple[tuple[str, Quantity], ...]] = (
     (r"gnorm_(?P<layer>layer_?\d+|_fsdp\S+)", "grad_norm"),
     (r"gmax_(?P<layer>layer_?\d+)", "grad_max"),
     (r"gradients?/(?P<layer>.+)", "grad_norm"),
+    (rf"grads?/(?P<layer>{_PATH})", "grad_norm"),
     (r"parameters/(?P<layer>.+)", "param_norm"),
 )  # fmt: skip
 _HINT: Final = re.compile(r"[/.:\d]|_fsdp", re.IGNORECASE)

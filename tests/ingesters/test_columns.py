@@ -101,6 +101,8 @@ LAYERS = [
     ("attn_max_logit/blocks.0", "attention_logit", "blocks.0", 0, "block"),
     ("param_norm/ln_f", "param_norm", "ln_f", 4, "norm"),
     ("update_norm/blocks.2.ln1", "update_norm", "blocks.2.ln1", 2, "norm"),
+    ("grad/blocks.0.fc", "grad_norm", "blocks.0.fc", 0, "mlp"),
+    ("train/grad/wte", "grad_norm", "wte", -1, "embedding"),
     ("gradients/model.embed_tokens.weight", "grad_norm", "model.embed_tokens.weight", -1, "embedding"),
 ]  # fmt: skip
 
