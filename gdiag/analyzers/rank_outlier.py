@@ -1,7 +1,8 @@
 """Finds the rank that stands out.
 
 What it checks: ranks that stand out in what is each rank's own: per-layer norms of one rank against the others' at the
-same step; a rank's gradient norm that leaves the others in the very step in which a single layer jumps; a rank whose
+same step; a rank's gradient norm that leaves the others in the very step in which a single layer jumps, or far beyond
+what any other rank ever shows while that rank's own loss stays ordinary; a rank whose
 loss or norm alone is not finite; a rank that holds most of the outliers of the run (binomial test); a loss that is high
 on one rank for several rows.
 
@@ -18,10 +19,13 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
+
 from gdiag.analyzers.layer_evidence import is_alone
 from gdiag.measures.attribution import Attribution, layer_events
+from gdiag.measures.layers import FIRST_ROWS
 from gdiag.measures.rank_layers import first_rank_layer
-from gdiag.measures.ranks import Outlier, RankTable, binomial_tail, by_rank, nonfinite_ranks, outliers
+from gdiag.measures.ranks import Outlier, RankTable, binomial_tail, by_rank, nonfinite_ranks, outliers, rank_deviation
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Location, Measure, Severity
 
@@ -33,7 +37,7 @@ OWN = ("grad_norm", "loss")
 
 def analyze(
     run: RunView, *, ratio: float = 2.0, z: float = 5.0, layer_ratio: float = 4.0, layer_z: float = 6.0,
-    share: float = 0.6, events: int = 10, chance: float = 1e-4, most: int = 5,
+    alone: float = 6.0, share: float = 0.6, events: int = 10, chance: float = 1e-4, most: int = 5,
 ) -> list[Finding]:  # fmt: skip
     """At most `most` findings.
 
@@ -43,6 +47,7 @@ def analyze(
         z: the same in the usual deviations between ranks, where a single layer jumps in the same step.
         layer_ratio: jump of that layer, or of one layer of one rank.
         layer_z: the same in robust standard deviations.
+        alone: a rank's gradient norm over the median of the others, where its loss is ordinary.
         share: share of the outliers that one rank holds.
         events: fewest outliers for that.
         chance: probability of such a share when every rank is alike.
@@ -51,6 +56,7 @@ def analyze(
     tables = {column: table for column in OWN if (table := by_rank(run.steps, column)) is not None}
     found = _one_layer_of_one_rank(run, layer_ratio, layer_z)
     found += [f for f in _with_a_layer(run, tables.get("grad_norm"), ratio, z, layer_ratio, layer_z) if _new(f, found)]
+    found += [f for f in _without_its_loss(run, tables, alone) if _new(f, found)]
     found += _not_finite(run, tables)
     for column, table in tables.items():
         hits = outliers(table, ratio=1.5)
@@ -106,6 +112,32 @@ def _pair(run: RunView, event: Attribution, hit: Outlier, ratio: float, z: float
             Measure("ranks", str(hit.rank)),
         ),
     )  # fmt: skip
+
+
+def _without_its_loss(run: RunView, tables: dict[str, RankTable], ratio: float) -> list[Finding]:
+    """The first gradient norm of one rank that its own loss does not explain: a hard batch moves both.
+
+    It must stand, in log units, half as far again above the others as any norm of another rank does in the run.
+    """
+    norm, loss = tables.get("grad_norm"), tables.get("loss")
+    if norm is None or loss is None or len(norm.ranks) < 3:
+        return []
+    far = np.nan_to_num(rank_deviation(norm), nan=0.0, posinf=0.0, neginf=0.0)
+    far[:FIRST_ROWS] = 0.0
+    usual = np.array([np.delete(far, r, axis=1).max() for r in range(len(norm.ranks))])
+    losses = {(h.step, h.rank): h for h in outliers(loss, z=3.0, ratio=1.1)}
+    for row, r in np.argwhere(far > np.maximum(np.log(ratio), 1.5 * usual)).tolist():
+        step, rank = int(norm.step[row]), norm.ranks[r]
+        if (step, rank) in losses or step not in loss.step:
+            continue
+        times = float(np.exp(min(700.0, far[row, r])))
+        text = f"Gradient norm of rank {rank} is {times:.3g} times the other ranks' at step {step} while its loss is ordinary"
+        evidence = (
+            Measure("ratio", times, limit=ratio), Measure("others_most", float(np.exp(min(700.0, usual[r])))),
+            Measure("ranks", str(rank)), Measure("column", "grad_norm"),
+        )  # fmt: skip
+        return [Finding(CODE, NAME, Severity.WARNING, text, _where(run, step, step, rank), evidence)]
+    return []
 
 
 def _not_finite(run: RunView, tables: dict[str, RankTable]) -> list[Finding]:

@@ -9,8 +9,11 @@ import numpy as np
 import polars as pl
 
 from gdiag.measures.layers import BLOCK_COLUMNS, FIRST_ROWS, Floats, against_history
+from gdiag.measures.segments import Ints
 from gdiag.schema import LayerColumn, Quantity
 
+HABIT = 1.3
+"""How far a layer of one rank must stand above whatever the layers of the other ranks reach by chance."""
 QUANTITIES: tuple[Quantity, ...] = ("grad_norm", "param_norm", "activation_norm")
 
 
@@ -35,7 +38,7 @@ def first_rank_layer(
 ) -> RankLayer | None:
     """The first row in which a layer of one rank is `ratio` times the median of the ranks and `z` usual deviations away.
 
-    None with fewer than two ranks that log layers, or when the rows before give no history.
+    Few samples a rank have heavy tails: what the layers of the other ranks reach over the run is chance. None with fewer than two ranks that log layers, or when the rows before give no history.
     """
     found = [
         f for q in QUANTITIES if (f := _of(layers, [c for c in catalogue if c.quantity == q], ratio, z)) is not None
@@ -57,32 +60,42 @@ def _of(layers: pl.DataFrame, columns: list[LayerColumn], ratio: float, z: float
         return None
     ranks = sorted(parts)
     frames = [parts[r].filter(pl.col("step").is_in(steps)) for r in ranks]
-    best: tuple[int, float, int, int, float] | None = None
-    moved: dict[tuple[int, int], int] = {}
+    top, usual = np.zeros((2, len(ranks), len(steps)))
+    column_of = np.zeros(top.shape, np.int64)
+    change = np.zeros(top.shape)
+    moved = np.zeros(top.shape, np.int64)
     for first in range(0, len(columns), BLOCK_COLUMNS):
         names = [c.column for c in columns[first : first + BLOCK_COLUMNS]]
         deviation, score = _deviation([f.select(names).to_numpy().astype(np.float64) for f in frames])
-        with np.errstate(invalid="ignore"):
-            hot = (np.abs(deviation) > np.log(ratio)) & (np.abs(score) > z)
-        hot[:, :FIRST_ROWS] = False
-        for r, row, j in np.argwhere(hot).tolist():
-            moved[row, r] = moved.get((row, r), 0) + 1
-            candidate = (row, -abs(float(score[r, row, j])), r, first + j, float(deviation[r, row, j]))
-            best = candidate if best is None or candidate < best else best
-    if best is None:
+        size, high = np.abs(deviation), np.nan_to_num(np.abs(score))
+        usual = np.maximum(usual, np.where(size > 0.5 * np.log(ratio), high, 0.0).max(axis=2))
+        far = np.where(size > np.log(ratio), high, 0.0)
+        moved += np.count_nonzero(far > z, axis=2)
+        at = far.argmax(axis=2)
+        largest = np.take_along_axis(far, at[:, :, None], axis=2)[:, :, 0]
+        higher = largest > top
+        top[higher], column_of[higher] = largest[higher], (first + at)[higher]
+        change[higher] = np.take_along_axis(deviation, at[:, :, None], axis=2)[:, :, 0][higher]
+    top[:, :FIRST_ROWS] = 0.0
+    hot = top > np.maximum(z, HABIT * _by_chance(usual, moved, len(columns)))[:, None]
+    if not hot.any():
         return None
-    row, score_, r, j, change = best
-    column = columns[j]
+    row = int(hot.any(axis=0).argmax())
+    r = int(np.where(hot[:, row], top[:, row], 0.0).argmax())
+    column = columns[column_of[r, row]]
+    times = float(np.exp(min(700.0, change[r, row])))
     return RankLayer(
-        steps[row],
-        ranks[r],
-        column.layer,
-        column.quantity,
-        float(np.exp(min(700.0, change))),
-        -score_,
-        moved[row, r],
-        len(columns),
+        steps[row], ranks[r], column.layer, column.quantity, times, float(top[r, row]), int(moved[r, row]), len(columns)
     )
+
+
+def _by_chance(top: Floats, moved: Ints, layers: int) -> Floats:
+    """What no fault gives, per rank: the largest score that any other rank reaches in the run, shape (ranks,).
+
+    Rows in which a quarter of a rank's layers leave are left out: that is a batch.
+    """
+    most = np.where(moved <= max(1, layers // 4), top, 0.0)[:, FIRST_ROWS:].max(axis=1)
+    return np.array([np.delete(most, r).max() for r in range(len(most))])
 
 
 def _deviation(values: list[Floats]) -> tuple[Floats, Floats]:

@@ -71,3 +71,23 @@ def test_a_loss_that_is_high_on_one_rank_for_several_rows() -> None:
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_quiet_on_healthy_ranks(count: int) -> None:
     assert analyze(layered(norms(600), rank_steps=local(count))) == []
+
+
+def test_a_norm_that_its_own_loss_does_not_explain() -> None:
+    ranks = local()
+    ranks[1]["grad_norm"][400] *= 20
+    (finding,) = analyze(layered(rank_steps=ranks))
+    assert (finding.where.step, finding.where.rank, finding.severity) == (400, 1, Severity.WARNING)
+    assert analyze(layered(rank_steps=ranks), alone=40.0) == []
+    ranks[1]["loss"][400] += 3
+    assert analyze(layered(rank_steps=ranks)) == []
+
+
+def test_layers_that_leave_as_often_on_other_ranks_are_chance() -> None:
+    ranks = {
+        r: {n: v * np.exp(np.random.default_rng(r).normal(0, 0.05, 300)) for n, v in norms(300).items()}
+        for r in range(3)
+    }
+    for rank, row in ((0, 120), (1, 160), (2, 250)):
+        ranks[rank]["wte"][row] *= 6
+    assert analyze(layered(ranks=ranks)) == []
