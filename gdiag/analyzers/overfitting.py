@@ -1,7 +1,8 @@
 """Finds validation loss that rises while training loss falls.
 
 What it checks: the best validation loss (median of three) against the last ones: a rise by more than its noise and two
-percent, in most of the evaluations since, while the training loss goes on falling.
+percent, in most of the evaluations since or for good (none of the last two thirds of them is back within that limit),
+while the training loss goes on falling.
 
 Why it matters: from the best evaluation on, the run pays for memorising.
 
@@ -28,11 +29,13 @@ def analyze(
     the evaluations since that must go up. least_evals: evaluations needed after the best.
     """
     seen = run.overfit
-    if seen is None or seen.evals_after < least_evals or seen.rising < rising or seen.train_change >= 0:
+    if seen is None or seen.evals_after < least_evals or seen.train_change >= 0:
         return []
     gap = seen.last - seen.best
     limit = max(rise * abs(seen.best), sigmas * seen.noise)
-    if gap <= limit:
+    if gap <= limit or (
+        seen.rising < rising and (seen.evals_after < 2 * least_evals or seen.lowest_after - seen.best <= limit)
+    ):
         return []
     points = run.series("eval_loss").finite
     row = points.row(int((points.step <= seen.best_step).sum()) - 1)

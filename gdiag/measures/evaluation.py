@@ -30,6 +30,8 @@ class Overfit:
     evals_after: int
     rising: float
     """Share of the steps between evaluations after the best that go up."""
+    lowest_after: float
+    """Lowest smoothed validation loss of the last two thirds of the evaluations after the best [nat]."""
     train_change: float
     """Training loss at the end minus at the best [nat]."""
     noise: float
@@ -53,7 +55,7 @@ def overfit(train: Curve, evaluation: Curve) -> Overfit | None:
     change = _around(train, int(evaluation.step[-1])) - _around(train, int(evaluation.step[b]))
     return Overfit(
         int(evaluation.step[lowest]), float(smooth[b]), float(y[lowest]), int(evaluation.step[-1]), last, after, rising,
-        change, noise,
+        float(smooth[b + 1 + after // 3 :].min()), change, noise,
     )  # fmt: skip
 
 

@@ -53,3 +53,11 @@ def test_a_log_of_one_row_an_epoch_is_enough() -> None:
     lowest = int(np.argmin(columns["eval_loss"]))
     assert finding.where.step == 500 * lowest
     assert f"rises from {columns['eval_loss'][lowest]:.3f} nat" in finding.message
+
+
+def test_a_rise_that_levels_off_is_told() -> None:
+    k = np.arange(20)
+    levelled = 3.0 + 2 * np.exp(-2.0 * k) + 0.4 * (1 - np.exp(-np.maximum(0, k - 3) / 1.5))
+    noisy = levelled + 0.01 * np.random.default_rng(1).standard_normal(20)
+    (finding,) = analyze(validated(noisy))
+    assert (finding.number("eval_rise") or 0) > 0.3
