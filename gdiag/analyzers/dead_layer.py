@@ -1,7 +1,8 @@
 """Finds layers that get no gradient any more.
 
 What it checks: layers, or whole blocks, whose gradient stays below `share` of the strong layers' from some step to the
-end; beside it whether their parameter norm stands still, and whether the config says that something is frozen.
+end; beside it whether their parameter norm stands still, and whether the config says that something is frozen. Where
+most of the network has no gradient from the start and the loss does not fall either, nobody chose to freeze it.
 
 Why it matters: a dead layer costs memory and time and adds nothing; dead from the first step it is mostly not in the
 graph, not in the optimizer or frozen by mistake, dead later its units have saturated or died.
@@ -26,6 +27,8 @@ from gdiag.schema import LayerColumn
 CODE = "GD203"
 NAME = "dead-layer"
 NEEDS: tuple[str, ...] = ("layers.grad_norm",)
+LEARNT = 0.95
+"""Share of the first loss above which a run whose layers were frozen on purpose would not stay."""
 
 
 def analyze(run: RunView, *, share: float = 1e-6, rows: int = 200, most: int = 8) -> list[Finding]:
@@ -49,7 +52,10 @@ def analyze(run: RunView, *, share: float = 1e-6, rows: int = 200, most: int = 8
     alike = _in_every_block(table, [d for d in dead if d.from_start])
     found: list[Finding] = []
     if sum(len(d.columns) for d in still) > 0.5 * len(table.columns):
-        found, alike = [_all(run, table, still, "most of the network is frozen", share)], still
+        found, alike = (
+            [_all(run, table, still, "most of the network is frozen", share, idle=not frozen and _idle(run))],
+            still,
+        )
     elif alike:
         found = [
             _all(
@@ -106,14 +112,22 @@ def _one(run: RunView, table: LayerTable, dead: Dead, share: float, frozen: bool
     )  # fmt: skip
 
 
-def _all(run: RunView, table: LayerTable, dead: list[Dead], reason: str, share: float) -> Finding:
+def _idle(run: RunView) -> bool:
+    """Whether the loss hardly falls at all."""
+    progress = run.learning
+    return progress is not None and progress.best > LEARNT * progress.first > 0
+
+
+def _all(
+    run: RunView, table: LayerTable, dead: list[Dead], reason: str, share: float, *, idle: bool = False
+) -> Finding:  # fmt: skip
     count = sum(len(d.columns) for d in dead)
     first = min(d.first_step for d in dead)
-    return Finding(
-        CODE, NAME, Severity.INFO,
-        f"{count} of {len(table.columns)} layers have no gradient from the start: {reason}",
+    return Finding(        CODE, NAME, Severity.WARNING if idle else Severity.INFO,
+        f"{count} of {len(table.columns)} layers have no gradient from the start: {reason}{', and the loss does not fall' if idle else ''}",
         run.where(table.row_near(first), step=first, last_step=dead[0].last_step),
         (
+            Measure("learns", not idle),
             Measure("layers", count), Measure("layers_total", len(table.columns)), Measure("from_start", True),
             Measure("exact_zero", all(d.exact for d in dead)), Measure("ratio", max(d.level / d.peers for d in dead), limit=share),
             Measure("first_layers", ", ".join(d.layer for d in dead[:3])),

@@ -72,3 +72,12 @@ def test_key_biases_have_no_gradient_by_symmetry() -> None:
         made[f"blocks.{b}.attn.k_proj.bias"] = 1e-10 * np.exp(np.random.default_rng(b).normal(0, 1, 300))
     (finding,) = analyze(layered(made))
     assert (finding.severity, finding.measure("exact_zero")) == (Severity.INFO, False)
+
+
+def test_a_network_that_learns_nothing_was_not_frozen_on_purpose() -> None:
+    made = {n: v * (n == "lm_head" or n.startswith("blocks.2")) for n, v in norms(300).items()}
+    flat = 2.3 + 0.01 * np.random.default_rng(0).standard_normal(300)
+    (finding,) = analyze(layered(made, steps={"loss": flat}))
+    assert (finding.severity, finding.measure("learns")) == (Severity.WARNING, False)
+    (finding,) = analyze(layered(made, steps={"loss": flat - np.linspace(0, 1, 300)}))
+    assert finding.severity is Severity.INFO
