@@ -98,7 +98,10 @@ def loss_view(path: Path) -> LossView:
     events += [_lone_event(path, value, found, first, last, start) for first, last in joint_stretches(path, found)]
     events.sort(key=lambda event: event.onset)
     events = _without_consequences(events)
-    rise = _slow_event(path, value, found, events, start)
+    relative = len(value) > 0 and _relative(value, start)
+    if relative:
+        events = [event for event in events if event.kind == "spike"]
+    rise = None if relative else _slow_event(path, value, found, events, start)
     if rise is not None:
         events = [event for event in events if event.onset < rise.onset] + [rise]
     events = [event for event in events if event.onset_step >= path.judged_from]
@@ -108,6 +111,15 @@ def loss_view(path: Path) -> LossView:
     hard = found.outliers[~inside[found.outliers]] if len(value) else found.outliers
     hard = hard[curve.step[hard] >= path.judged_from]
     return LossView(path, found, tuple(events), hard, interval(curve.step))
+
+
+def _relative(value: Floats, start: float) -> bool:
+    """Whether the loss begins about zero and goes on either side of it, as the surrogate of a policy gradient does.
+
+    Its level follows a moving reference: only what comes back is an event.
+    """
+    spread = float(np.subtract(*np.quantile(value, [0.95, 0.05])))
+    return abs(start) <= 0.25 * spread and float(np.mean(value < 0)) >= 0.1
 
 
 def _event(path: Path, value: Floats, found: Scan, episode: Episode, start: float) -> LossEvent:

@@ -31,6 +31,14 @@ def test_thirty_healthy_curves_of_three_noise_families(noise: Noise) -> None:
     assert [seed for seed in range(3000, 3010) if seen(healthy(2000, noise, seed)).events] == []
 
 
+def test_a_loss_about_zero_has_no_level_to_keep() -> None:
+    """The surrogate of a policy gradient begins at zero and follows a moving reference; a likelihood below zero does not."""
+    rows, noise = np.arange(2000), 0.03 * np.random.default_rng(0).standard_normal(2000)
+    curve = -0.5 * (1 - np.exp(-rows / 150)) + 0.4 * np.clip((rows - 600) / 800, 0, 1) + noise
+    assert kinds(seen(curve)) == []
+    assert kinds(seen(curve - 5.0)) == ["divergence"]
+
+
 INPUTS: dict[str, tuple[Floats, list[str]]] = {
     "2.7x, 25 rows": (spike(2000, 1200, 1.7 * 4.5, 8), ["spike"]),
     "1.35x, 30 rows": (spike(2000, 1200, 0.35 * 4.5, 10), ["spike"]),
