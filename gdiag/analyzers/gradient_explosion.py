@@ -11,6 +11,9 @@ fp16 logs print 1e3-1e5, and BLOOM-176B's worst spike was 960.
 What to do: look at the layers in the evidence and at the learning rate at the onset; go back to the last checkpoint
 before the onset, clip at the run's usual norm, lower the peak learning rate or lengthen warmup; residual scaling and
 pre-norm when it returns from the start.
+
+A norm that rises for good while much of what the run learns is still to come is told as information: gradients grow as
+a small initialisation is left behind.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
+from gdiag.measures.changes import learned_after
 from gdiag.measures.gradients import lasting_rise, surges
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -25,6 +29,8 @@ from gdiag.model import Finding, Measure, Severity
 CODE = "GD201"
 NAME = "gradient-explosion"
 NEEDS: tuple[str, ...] = ("steps.grad_norm|layers.grad_norm",)
+LEARNING = 0.25
+"""Share of the fall of the loss that is still to come, from which a norm that rose for good is no explosion."""
 
 
 def analyze(run: RunView, *, ratio: float = 10.0, rows: int = 50, z: float = 6.0, most: int = 5) -> list[Finding]:
@@ -68,6 +74,10 @@ def _finding(
         len(lost) and ((lost > step) & (lost <= last_step + 50 * max(1, int(curve.step[1] - curve.step[0])))).any()
     )
     rate = run.series("lr").at(step)
+    learned = learned_after(run.series("loss"), step)
+    severity = Severity.WARNING if back and not ends else Severity.CRITICAL
+    if not back and not ends and learned >= LEARNING:
+        severity = Severity.INFO
     tail = "and ends in values that are not finite" if ends else "and comes back" if back else "and does not come back"
     evidence = [
         Measure("ratio", ratio, limit=limit),
@@ -77,13 +87,14 @@ def _finding(
         Measure("rows", rows),
         Measure("recovered", back),
         Measure("ends_nonfinite", ends),
+        Measure("learned_after", learned, limit=LEARNING),
     ]
     if z is not None:
         evidence.append(Measure("z", z))
     if rate is not None:
         evidence.append(Measure("lr_at_onset", rate))
     return Finding(
-        CODE, NAME, Severity.WARNING if back and not ends else Severity.CRITICAL,
+        CODE, NAME, severity,
         f"Gradient norm rises from {level:.3g} at step {step} to {float(curve.value[peak]):.3g} at step "
         f"{int(curve.step[peak])}, {ratio:.3g} times its level, {tail}",
         run.where(curve.finite.row(first), last_step=last_step, layer=named_layer(attribution)),

@@ -8,7 +8,8 @@ Why it matters: as training settles the noise of the gradient norm falls (measur
 0.26 with tiny batches); with a learning rate beyond the edge of stability it stays or grows (0.44 to 2 and more), long
 before or without any spike in the loss.
 
-A run whose loss still falls in its second half, with a gradient norm no larger than before, is told as information.
+A run whose loss still falls in its second half, with a gradient norm no larger than before, is told as information; so
+is one that is rough from its first steps, as small batches with heavy tails are, and learns on while the norm grows.
 
 What to do: halve the peak learning rate or lengthen warmup, and watch this figure in the first hundred steps; a larger
 batch and clipping at the usual norm treat the symptom.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdiag.measures.changes import learned_after
 from gdiag.measures.gradients import lasting_rise, roughness, surges
 from gdiag.measures.layers import Floats
 from gdiag.measures.run import RunView
@@ -26,6 +28,8 @@ from gdiag.model import Finding, Measure, Severity
 CODE = "GD213"
 NAME = "unstable-gradients"
 NEEDS: tuple[str, ...] = ("steps.grad_norm|layers.grad_norm",)
+LEARNING = 0.25
+"""Share of the fall of the loss that is still to come, from which a larger norm alone is no instability."""
 
 
 def analyze(
@@ -45,7 +49,8 @@ def analyze(
     if found is None:
         return []
     late = max(found.quarters[2:])
-    if late < rough or ((found.growth < growth or found.z < z) and found.level_growth < level):
+    rougher = found.growth >= growth and found.z >= z
+    if late < rough or (not rougher and found.level_growth < level):
         return []
     if found.quarters[3] < 0.7 * found.quarters[0] and found.level_growth < level:
         return []
@@ -53,6 +58,8 @@ def analyze(
     step = int(curve.step[row])
     rate, rates = run.series("lr").at(step), run.series("lr").value
     improving = _improving(run.series("loss").value)
+    learned = learned_after(run.series("loss"), step)
+    calm = improving if found.level_growth < level else not rougher and learned >= LEARNING
     evidence = [
         Measure("loss_improving", improving),
         Measure("roughness", late, limit=rough),
@@ -61,12 +68,13 @@ def analyze(
         Measure("level_growth", found.level_growth, limit=level),
         Measure("z", found.z, limit=z),
         Measure("from_start", found.onset == 0),
+        Measure("learned_after", learned, limit=LEARNING),
     ]
     if rate is not None and len(rates) and rates.max() > 0:
         evidence += [Measure("lr_at_onset", rate), Measure("lr_share_of_peak", rate / float(rates.max()))]
     return [
         Finding(
-            CODE, NAME, Severity.INFO if improving and found.level_growth < level else Severity.WARNING,
+            CODE, NAME, Severity.INFO if calm else Severity.WARNING,
             f"Gradient norm changes by a factor of {np.exp(late):.3g} from row to row late in the run, "
             f"{found.growth:.2g} times rougher than at its calmest, and its level rose {found.level_growth:.3g}-fold",
             run.where(curve.finite.row(row), last_step=int(curve.step[-1])),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gdiag.measures.baseline import MAD_TO_SIGMA, Floats, mad_sigma, running_median
+from gdiag.measures.curves import Curve
 
 MEDIAN_ERROR = 1.2533
 """Standard error of a median of normal values in units of that of their mean."""
@@ -150,3 +151,18 @@ def learning(value: Floats) -> Learning | None:
             (np.median(flat[-third:]) - np.median(flat[:third])) / (np.mean(when[-third:]) - np.mean(when[:third]))
         )
     return Learning(first, float(smooth.min()), end, flat_from, 1 - flat_from / rows, held.error, slope)
+
+
+def learned_after(loss: Curve, step: int, rows: int = 20) -> float:
+    """Share of the whole fall of `loss` that comes after `step`, in medians of `rows`.
+
+    0 where it ends no lower than it began, rises again by a quarter of that fall, is not finite later, or rows are few.
+    """
+    value, at = loss.value, int(np.searchsorted(loss.step, step))
+    if len(value) < 2 * rows or at >= len(value) - rows or (loss.nonfinite.step >= step).any():
+        return 0.0
+    after = running_median(value[at:], rows)[rows - 1 :]
+    first, last = float(np.median(value[: max(3, rows // 4)])), float(after[-1])
+    there = float(np.median(value[max(0, at - rows) : at + 1]))
+    fall = first - last
+    return (there - last) / fall if fall > 0 and float(after.max()) < there + 0.25 * fall else 0.0

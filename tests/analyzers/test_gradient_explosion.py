@@ -62,3 +62,14 @@ def test_threshold_sets_the_ratio() -> None:
     grad[600:] *= 14
     assert len(analyze(view({"grad_norm": grad}))) == 1
     assert analyze(view({"grad_norm": grad}), ratio=40.0) == []
+
+
+def test_gradients_that_grow_while_the_run_learns_are_information() -> None:
+    grad = steady()
+    grad[100:] *= 40
+    rows = np.arange(1000)
+    learns = 5 - 0.5 * np.minimum(rows / 100, 1) - 3.5 * np.maximum(0, rows - 100) / 900
+    (finding,) = analyze(view({"grad_norm": grad, "loss": learns}))
+    assert finding.severity is Severity.INFO
+    (finding,) = analyze(view({"grad_norm": grad, "loss": np.where(rows < 100, learns, 6.0)}))
+    assert finding.severity is Severity.CRITICAL
