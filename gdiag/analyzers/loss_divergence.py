@@ -13,7 +13,7 @@ objective the validation loss stays flat.
 
 from __future__ import annotations
 
-from gdiag.analyzers.loss_evidence import amount, event_measures, place, unit_of
+from gdiag.analyzers.loss_evidence import amount, event_measures, multiplied, place, unit_of
 from gdiag.measures.loss_events import LossEvent, LossView
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -52,10 +52,13 @@ def _finding(run: RunView, view: LossView, event: LossEvent, z: float, critical_
         "and does not come back"
     )
     grave = not event.slow or event.excess >= critical_share * event.gain
+    severity = Severity.CRITICAL if grave else Severity.WARNING
+    if multiplied(run, view, event) is not None:  # the same model, in another unit: GD113 says so
+        severity = Severity.INFO
     last = int(event.curve.step[-1])
     where = place(run, event)
     where = run.where(event.curve.finite.row(event.onset), last_step=last, time=where.time)
     lost = Measure("steps_lost", last - event.onset_step + 1, "step")
     measures = tuple(m for m in event_measures(run, view, event, z) if m.name != "steps_lost")
     evidence = (*measures, lost, Measure("slow", event.slow), Measure("gain_before", event.gain, unit))
-    return Finding(CODE, NAME, Severity.CRITICAL if grave else Severity.WARNING, said, where, evidence)
+    return Finding(CODE, NAME, severity, said, where, evidence)

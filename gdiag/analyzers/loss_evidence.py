@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from gdiag.measures.loss_events import LossEvent, LossView
 from gdiag.measures.onset import Onset, onset_context
 from gdiag.measures.run import RunView
@@ -35,6 +37,14 @@ CYCLE_ROWS = 50
 """Rows after the start of a schedule's new cycle in which a rise is the cycle's."""
 
 
+def multiplied(run: RunView, view: LossView, event: LossEvent) -> int | None:
+    """The factor by which level and noise of the loss are multiplied at the onset: another unit, not another model."""
+    if event.path.kind != "trajectory":
+        return None
+    near = (f for f in run.loss_factors if f.up and abs(f.step - event.onset_step) <= 2 * view.every)
+    return next((f.factor for f in near), None)
+
+
 def planned(run: RunView, view: LossView, event: LossEvent) -> bool:
     """Whether the run's own plan explains the rise: a new cycle of a schedule with restarts, or longer sequences."""
     schedule = run.schedule
@@ -47,8 +57,9 @@ def planned(run: RunView, view: LossView, event: LossEvent) -> bool:
 
 
 def alarm(run: RunView, view: LossView, event: LossEvent) -> Severity:
-    """Warning, or info for what the run's plan explains."""
-    return Severity.INFO if planned(run, view, event) else Severity.WARNING
+    """Warning, or info for what the run's plan or a change of the loss's unit explains."""
+    explained = planned(run, view, event) or multiplied(run, view, event) is not None
+    return Severity.INFO if explained else Severity.WARNING
 
 
 def place(run: RunView, event: LossEvent) -> Location:
@@ -86,6 +97,11 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
     ]
     if planned(run, view, event):
         measures.append(Measure("planned", True))
+    factor = multiplied(run, view, event)
+    if factor is not None:
+        measures.append(Measure("factor", factor))
+    if event.kind == "step_up" and view.every <= 2:
+        measures.append(Measure("at_once", _at_once(event)))
     if math.isfinite(event.level_after):
         measures.append(Measure("level_after", event.level_after, unit))
     if event.recovery is not None:
@@ -101,6 +117,15 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
     measures += validation_measures(run, event)
     measures += place_measures(run, event)
     return tuple(measures)
+
+
+def _at_once(event: LossEvent) -> bool:
+    """Whether the loss is up with its first rows rather than after a climb of some."""
+    rows = event.curve.value[event.onset : event.onset + 24] - event.level
+    if len(rows) < 9:
+        return False
+    highest = float(np.median(np.lib.stride_tricks.sliding_window_view(rows, 5), axis=1).max())
+    return float(np.median(rows[:3])) >= 0.7 * highest
 
 
 def validation_measures(run: RunView, event: LossEvent) -> Iterable[Measure]:

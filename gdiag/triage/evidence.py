@@ -30,6 +30,10 @@ class Rule:
     text: Sentence
 
 
+UNSTABLE: Final = ("GD101", "GD102", "GD103", "GD104", "GD105", "GD201", "GD205", "GD206", "GD213", "GD305", "GD307")
+"""Findings of instability: a rate at its peak says nothing where a run merely does not learn."""
+
+
 def found(*codes: str, least: Severity = Severity.INFO) -> Sentence:
     """The message of the incident's first finding with one of `codes`."""
 
@@ -377,12 +381,16 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("optimizer_instability", "gradient", 1.2, at_least("grad_lead", 2, "the gradient norm leads the loss by {:.0f} steps")),
     Rule("optimizer_instability", "layer", 1.6, found("GD209", least=Severity.WARNING)),
     Rule("optimizer_instability", "loss", 0.5, _after_effect),
+    # What is in the data or the configuration is in the first row; weights take steps to go astray.
+    Rule("optimizer_instability", "loss", -0.9, flagged("at_once", "the loss is at its new level from the first row on, without a climb", "GD105")),
+    Rule("config_change", "loss", 0.5, flagged("at_once", "the loss is at its new level from the first row on", "GD105")),
+    Rule("data_order", "loss", 0.5, flagged("at_once", "the loss is at its new level from the first row on", "GD105")),
     # Learning rate. Where the rate is a small share of its peak, a rate that is too high is an unlikely story.
     Rule("lr_jump", "schedule", 5.0, nearby("GD302", 12, Severity.WARNING)),
     Rule("lr_jump", "schedule", -2.2, _steady_lr),
     Rule("lr_too_high", "schedule", 2.2, found("GD307", least=Severity.WARNING)),
     Rule("lr_too_high", "schedule", -1.2, at_most("lr_share_of_peak", 0.2, "the learning rate is down to {:.0%} of its peak")),
-    Rule("lr_too_high", "schedule", 0.4, at_least("lr_share_of_peak", 0.8, "the learning rate is at {:.0%} of its peak")),
+    Rule("lr_too_high", "schedule", 0.4, at_least("lr_share_of_peak", 0.8, "the learning rate is at {:.0%} of its peak", *UNSTABLE)),
     Rule("lr_too_high", "gradient", 1.0, found("GD213", least=Severity.WARNING)),
     Rule("lr_too_high", "gradient", -1.5, _quiet_gradient),
     Rule("gradient_explosion", "gradient", -1.5, _quiet_gradient),

@@ -61,7 +61,8 @@ NUMBERS: Final = frozenset({"GD101", "GD112", "GD116", "GD204"})
 """Findings about numbers that are not finite, or about the loss scale that keeps them so: programs stop over them."""
 
 HINTS: Final = frozenset({"GD205", "GD206", "GD207", "GD209", "GD210", "GD211", "GD213"})
-"""Findings that explain more than they describe: they lead only where no finding of at least a warning describes."""
+"""Findings that explain more than they describe: they lead only where no finding of at least a warning describes, and among
+them the order of LEADS counts, not how grave they are."""
 
 ROOM: Final = {"GD0": "log", "GD1": "model", "GD2": "model", "GD3": "model", "GD4": "model", "GD5": "time", "GD6": "time",
                "GD7": "network"}  # fmt: skip
@@ -222,6 +223,8 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
     spread = frozenset() if lead.code in LEARNING else LEARNING
     events = [f for f in members if f is lead or f.code not in ALONE | spread | {"GD008"}]
     alarms = [f for f in events if f.severity >= min(lead.severity, Severity.WARNING)] or events
+    if lead.code not in HINTS:  # what is said of the whole run dates nothing that has an onset of its own
+        alarms = [f for f in alarms if f is lead or f.measure("from_start") is not True]
     if lead.measure("slow") is True:
         alarms = [f for f in alarms if f.code in SHARP] or alarms
     steps = [f.where.step for f in alarms if f.where.step is not None]
@@ -236,9 +239,10 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
 
 
 def _precedence(finding: Finding) -> tuple[object, ...]:
-    describes = finding.severity > Severity.INFO and finding.code not in HINTS
+    hint = finding.code in HINTS
     place = LEADS.index(finding.code) if finding.code in LEADS else len(LEADS)
-    return (not describes, -finding.severity, place, finding.where.step or 0)
+    grave = min(finding.severity, Severity.WARNING) if hint else finding.severity
+    return (hint or finding.severity == Severity.INFO, -grave, place, finding.where.step or 0)
 
 
 LAYER_WITNESSES: Final = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gdiag.analyzers.loss_divergence import analyze as diverges
 from gdiag.analyzers.loss_step_up import analyze
 from gdiag.model import Severity
 from tests.analyzers.made_runs import learning, view
@@ -52,3 +53,15 @@ def test_tells_how_validation_moves() -> None:
     assert (moved.number("eval_z") or 0.0) > 3
     (bare,) = analyze(view({"loss": loss}))
     assert bare.number("eval_z") is None
+
+
+@pytest.mark.parametrize(("ramp", "at_once"), [(1, True), (12, False)])
+def test_tells_a_step_from_a_climb(ramp: int, at_once: bool) -> None:
+    (finding,) = analyze(view({"loss": learning(2000) + climb(2000, 1200, 0.8, ramp)}))
+    assert finding.measure("at_once") is at_once
+
+
+def test_a_loss_in_another_unit_is_information() -> None:
+    loss = learning(2000) * np.where(np.arange(2000) < 1200, 1.0, 2.0)
+    findings = analyze(view({"loss": loss})) + diverges(view({"loss": loss}))
+    assert [(f.severity, f.number("factor")) for f in findings] == [(Severity.INFO, 2)]
