@@ -47,7 +47,7 @@ def analyze(run: RunView, *, lasting: float = 0.3, least_share: float = 0.1) -> 
 
 
 def _surge(run: RunView, seen: Surge) -> Finding:
-    end = "until late in the run" if seen.recovered else "to the end"
+    end = f"until step {seen.last_step}" if seen.recovered else "to the end"
     return Finding(
         CODE, NAME, Severity.WARNING if seen.recovered else Severity.CRITICAL,
         f"Gradient norms grow {seen.grad_ratio:.0f}-fold in the first steps while the learning rate reaches {seen.lr_share:.0%} of its peak, and the loss stays where it began {end}",

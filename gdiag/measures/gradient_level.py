@@ -6,10 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gdiag.measures.baseline import running_median
 from gdiag.measures.curves import Curve
 from gdiag.measures.schedule import Schedule
 
 LEAST_ROWS = 15
+SMOOTH = 3
+"""Rows at least over which loss and gradient norm are smoothed (median) while they are held against their start."""
+STUCK = 0.05
+STUCK_GAIN = 0.15
+"""Share of its start, or of all that the run gains, by which a loss may lie below its start and not have begun to fall."""
+STUCK_ROWS = 6
+"""Fewest rows of a surge: a shorter one is noise, or a warm-up that has hardly begun."""
+LATEST_ROWS = 30
+"""Rows within which a surge must begin, a twentieth of the run in long ones."""
 FAR = 8.0
 """Median norm at high over median norm at low rates that needs no wandering: the run only begins to learn as the rate falls."""
 
@@ -21,10 +31,11 @@ class Surge:
     step: int
     """First row with three times the gradient of the first rows."""
     last_step: int
+    """Last row before the run begins to learn, or of the run."""
     lr_share: float
-    """Largest learning rate of the rows looked at over the peak."""
+    """Largest learning rate up to there over the peak."""
     grad_ratio: float
-    """Median gradient norm of the rows after the first ones over the first ones."""
+    """Median gradient norm of the rows in between over the first ones."""
     loss_share: float
     """Loss of those rows over the loss of the first ones."""
     recovered: bool
@@ -32,29 +43,33 @@ class Surge:
 
 
 def surge(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve, *, ratio: float = 5.0) -> Surge | None:
-    """Whether gradients grow `ratio`-fold in the first tenth of a run, or 60 rows, and the loss stays where it began.
+    """Whether gradients grow `ratio`-fold in the first steps and stay there for as long as the loss stays where it began.
 
     In runs that learn, gradients fall from the first steps on: in 60 labelled healthy runs the ratio stays below 1.2.
+    A log of every tenth step may hold one row before the surge, and few rows of it.
     """
-    rows = max(60, len(grad) // 10)
     if len(grad) < 2 * LEAST_ROWS or len(loss) < 2 * LEAST_ROWS or schedule.first_step > 0.01 * schedule.last_step + 1:
         return None
-    early = float(np.median(grad.value[:2]))
-    after = grad.value[5:rows]
-    until = int(grad.step[min(rows, len(grad)) - 1])
-    reached = [v for s, v in zip(lr.step, lr.value, strict=True) if s <= until]
-    share = max(reached, default=0.0) / schedule.peak
-    if early <= 0 or float(np.median(after)) < ratio * early or share < 0.3:
-        return None
+    early = float(grad.value[:2].min())
     start = float(np.median(loss.value[:3]))
-    stuck = loss.value[(loss.step > loss.step[min(5, len(loss) - 1)]) & (loss.step <= until)]
-    if len(stuck) < 10 or start <= 0 or float(np.median(stuck)) < 0.95 * start:
+    if early <= 0 or start <= 0:
         return None
-    first = int(np.argmax(grad.value > 3 * early))
-    end = float(np.median(loss.value[-max(5, len(loss) // 20) :]))
+    late = float(np.median(loss.value[-max(5, len(loss) // 20) :]))
+    # Loss as of each row of the gradient, both smoothed: one row is no level.
+    width = max(SMOOTH, len(grad) // 200 | 1)
+    level = np.interp(grad.step, loss.step, running_median(loss.value, width, centre=True))
+    norm = running_median(grad.value, width, centre=True)
+    held = (norm >= ratio * early) & (level >= start - max(STUCK * start, STUCK_GAIN * (start - late)))
+    if not held.any():
+        return None
+    first = int(np.argmax(held))
+    end = first + int(np.argmin(np.append(held[first:], False)))
+    share = float(lr.value[lr.step <= grad.step[end - 1]].max(initial=0.0)) / schedule.peak
+    if first > max(LATEST_ROWS, len(grad) // 20) or end - first < STUCK_ROWS or share < 0.3:
+        return None
     return Surge(
-        int(grad.step[first]), int(loss.step[-1]), share, float(np.median(after)) / early,
-        float(np.median(stuck)) / start, end < 0.8 * start,
+        int(grad.step[np.argmax(grad.value > 3 * early)]), int(grad.step[end - 1]), share, float(np.median(grad.value[first:end])) / early,
+        float(np.median(level[first:end])) / start, late < 0.8 * start,
     )  # fmt: skip
 
 
