@@ -22,6 +22,8 @@ JOINT_Z, JOINT_GRADIENT_Z = 5.0, 8.0
 """Loss and log gradient norm this far out in one row, and …"""
 JOINT_NEXT_Z, JOINT_NEXT_GRADIENT_Z = 2.5, 4.0
 """… one of them this far in the next."""
+JOINT_CHANCE = 0.05
+"""So many stretches of that kind are expected at most where the run's other rows are raised independently."""
 TAIL_Z = 4.0
 """Rows over this make up the tail."""
 TAIL_ROWS = 10
@@ -118,17 +120,24 @@ def joint_stretches(path: Path, found: Scan) -> list[tuple[int, int]]:
     free = np.arange(len(z)) >= found.warmup
     for episode in found.episodes:
         free[episode.onset : episode.last + 1] = False
-    raised = (z >= JOINT_NEXT_Z) | (norm >= JOINT_NEXT_GRADIENT_Z)
+    high, steep = z >= JOINT_NEXT_Z, norm >= JOINT_NEXT_GRADIENT_Z
+    starts = free & (z >= JOINT_Z) & (norm >= JOINT_GRADIENT_Z)
     stretches: list[tuple[int, int]] = []
-    for row in np.flatnonzero(free & (z >= JOINT_Z) & (norm >= JOINT_GRADIENT_Z)).tolist():
+    for row in np.flatnonzero(starts).tolist():
         if stretches and row <= stretches[-1][1]:
             continue
         last = row
-        while last + 1 < len(z) and raised[last + 1]:
+        while last + 1 < len(z) and (high | steep)[last + 1]:
             last += 1
         if last > row:
             stretches.append((row, last))
-    return stretches
+    follows = np.concatenate([[False], starts[:-1]])
+    for first, last in stretches:
+        follows[first : last + 1] = True
+    others = free & ~follows
+    share = np.where(high & steep, np.mean((high & steep)[others]), np.mean((high | steep)[others]))
+    # How many such stretches chance gives where the rows of this run are raised independently.
+    return [(a, b) for a, b in stretches if starts.sum() * np.prod(share[a + 1 : b + 1]) < JOINT_CHANCE]
 
 
 def _gradient_z(path: Path) -> dict[int, float]:
