@@ -15,6 +15,10 @@ BLOCKS = 24
 MOST_EXPECTED = 0.25
 """Share of the gain that the earlier descent promises, below which the loss counts as stopped."""
 
+IDLE_LEFT = 0.5
+IDLE_SPENT = 0.01
+"""Half a run that holds a hundredth of its learning rate teaches nothing; the last half of a cosine holds a fifth."""
+
 
 @dataclass(frozen=True, slots=True)
 class Exhausted:
@@ -65,10 +69,20 @@ def exhausted(schedule: Schedule, lr: Points, loss: Curve, *, share: float, left
     error = 1.25 * _noise(rows) * sqrt(1 / len(late) + 4 / before.sum())
     # In log time: the middle of the last half of the rest.
     expected = slope * log((turn + 0.75 * (elapsed[-1] - turn)) / turn)
-    if expected < max(4 * error, 0.01 * level) or gain > MOST_EXPECTED * expected:
+    # A rate that is as good as zero for half a run needs no proof by a loss whose noise hides its descent.
+    idle = rest >= IDLE_LEFT and _spent(lr, i) <= IDLE_SPENT
+    if expected < max(4 * error, 0.01 * level) and not idle:
+        return None
+    if gain > MOST_EXPECTED * expected + (2 * error if idle else 0.0):
         return None
     largest = float(lr.value[i:].max()) / schedule.peak
     return Exhausted(at, i, last, largest, rest, gain, expected, error)
+
+
+def _spent(lr: Points, i: int) -> float:
+    """Share of the learning rate times steps of the whole log that comes from row `i` on."""
+    parts = 0.5 * (lr.value[1:] + lr.value[:-1]) * np.diff(lr.step)
+    return float(parts[i:].sum() / max(float(parts.sum()), 1e-300))
 
 
 def _descent(x: Floats, y: Floats) -> tuple[float, float]:

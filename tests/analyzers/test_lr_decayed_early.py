@@ -59,3 +59,12 @@ def test_quiet_when_the_loss_goes_on_falling() -> None:
 def test_threshold_is_the_part_of_the_run_left() -> None:
     run = view({"lr": gone(700), "loss": halted(700)})
     assert analyze(run, left=0.5, low_left=0.5) == []
+
+
+def test_a_rate_of_nothing_for_half_a_run_needs_no_proof_in_loud_noise() -> None:
+    rng = np.random.default_rng(5)
+    loss = learning(2000, noise=0.0, start=1.8, end=0.9) * (1 + 0.25 * rng.standard_normal(2000))
+    flat = np.where(np.arange(2000) < 700, loss, loss - learning(2000, 0.0, start=1.8, end=0.9) + 1.0)
+    (finding,) = analyze(view({"lr": gone(700, 2000), "loss": flat}))
+    assert finding.severity is Severity.WARNING
+    assert analyze(view({"lr": gone(1400, 2000), "loss": loss})) == []
