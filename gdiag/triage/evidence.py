@@ -305,6 +305,14 @@ def _quiet_gradient(case: Case) -> str | None:
     return f"the gradient norm stays at {ratio:.1f} times its level while the loss moves by {z:.0f} times its noise"
 
 
+def _first_after_restart(case: Case) -> str | None:
+    """A spike at the one row in hundreds that follows a restart."""
+    since, every = case.number("steps_since_restart", "GD102"), case.number("log_interval", "GD102")
+    if since is None or every is None or since >= every:
+        return None
+    return "the spike begins with the first row after a restart"
+
+
 def _in_a_layer(case: Case) -> str | None:
     finding = case.find("GD204")
     return finding.message if finding is not None and finding.measure("simultaneous") is False else None
@@ -375,6 +383,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("bad_batch", "layer", 1.6, _kind("embedding", "the embedding {} moves first: rare or malformed tokens")),
     Rule("bad_batch", "schedule", -2.2, nearby("GD302", 12, Severity.WARNING)),
     Rule("bad_batch", "resume", -1.8, nearby("GD109", 12, Severity.WARNING)),
+    Rule("bad_batch", "resume", -1.8, _first_after_restart),
     Rule("bad_batch", "rank", -1.0, found("GD401", least=Severity.WARNING)),
     Rule("bad_batch", "layer", -2.0, found("GD208", least=Severity.WARNING)),
     # Optimizer. Lead of the gradient by two steps or more is evidence of limited weight (likelihood ratio about 5, capped).
@@ -423,6 +432,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("gradient_explosion", "gradient", 1.2, at_least("grad_ratio", 10, "the gradient norm rose {:.0f}-fold in the rows before", "GD101")),
     # Resume. Repeated or skipped sample ids are proof; a level that returns speaks for a lost optimizer state.
     Rule("optimizer_state_lost", "resume", 2.2, said("kind", "transient", "the loss rises at the resume and returns within tens of steps", "GD109")),
+    Rule("optimizer_state_lost", "resume", 2.6, _first_after_restart),
     Rule("resume_mismatch", "resume", 2.2, said("kind", "level", "the loss level after the resume differs and stays", "GD109")),
     Rule("resume_mismatch", "resume", 3.0, said("kind", "fresh_model", "the loss after the resume is back at its start", "GD109")),
     Rule("resume_mismatch", "resume", 3.0, said("kind", "older_checkpoint", "the loss goes on as it once did from an earlier step", "GD109")),

@@ -227,6 +227,8 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
         alarms = [f for f in alarms if f is lead or f.measure("from_start") is not True]
     if lead.measure("slow") is True:
         alarms = [f for f in alarms if f.code in SHARP] or alarms
+    else:
+        alarms = [f for f in alarms if f.measure("slow") is not True]
     steps = [f.where.step for f in alarms if f.where.step is not None]
     lasts = [f.where.last_step or f.where.step for f in alarms if f.where.step is not None]
     return Case(

@@ -47,6 +47,13 @@ def test_gradient_lead_speaks_against_one_bad_batch_without_a_verdict() -> None:
     assert max(c.score for c in causes.values()) < 0.7
 
 
+@pytest.mark.parametrize(("since", "cause"), [(0, "optimizer_state_lost"), (10, "bad_batch")])
+def test_a_spike_in_the_first_row_after_a_restart_is_the_restarts(since: int, cause: str) -> None:
+    same = (Measure("grad_lead", 0.0), Measure("after_effect", 0.0), Measure("noise", 0.05))
+    case = spike(Measure("steps_since_restart", since, "step"), Measure("log_interval", 10, "step"), *same)
+    assert rank(case)[0].cause == cause
+
+
 def test_missing_columns_are_named_until_they_are_logged() -> None:
     bare = next(c for c in rank(spike()) if c.cause == "bad_batch")
     full = next(

@@ -101,6 +101,12 @@ def test_a_sharp_event_dates_a_slow_rise() -> None:
     assert [(i.pattern, i.onset_step, i.causes[0].cause) for i in found] == [("divergence", 1039, "lr_jump")]
 
 
+def test_a_slow_rise_does_not_date_the_resume_that_it_follows_from() -> None:
+    slow = (Measure("slow", value=True),)
+    found = incidents(finding("GD109", 1417, 1592, CRITICAL), finding("GD104", 1218, 2000, evidence=slow))
+    assert [(i.pattern, i.onset_step) for i in found] == [("resume_jump", 1417)]
+
+
 def test_a_shape_names_the_incident_and_a_hint_explains_it() -> None:
     found = incidents(
         finding("GD210", 1356, 1999, CRITICAL, layer="layers.0"),
