@@ -19,6 +19,12 @@ FIRST_ROWS = 5
 WIDTHS = (5, 10, 20, 40)
 """Rows after the restart whose median is held against the level before; the clearest decides."""
 SIGMAS = 6.0
+JOINT_SIGMAS = 2.5
+"""The same where the gradient norm jumps with the loss: two columns agree, at a step that is known beforehand."""
+SHAKEN_Z = 8.0
+"""Deviation of the first gradient norms after a restart from which they jump, in robust standard deviations, …"""
+SHAKEN_RATIO = 2.0
+"""… and over those before."""
 REFERENCE_ROWS = 50
 NOISE_ROWS = 200
 EARLY_ROWS = 30
@@ -103,8 +109,9 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
     before = _due(paths, loss, i)
     rows = value[i:until]
     excess = rows - (_onward(loss, i, until) + before)
-    widths = [k for k in WIDTHS if k <= len(rows)] or [len(rows)]
-    spread = SIGMAS * 1.25 * noise * _inflation(old)
+    shaken = _shaken(grad, int(loss.step[i]))
+    widths = [k for k in ((2, *WIDTHS) if shaken else WIDTHS) if k <= len(rows)] or [len(rows)]
+    spread = (JOINT_SIGMAS if shaken else SIGMAS) * 1.25 * noise * _inflation(old)
     limits = [max(spread * sqrt(1 / k + 1 / min(i, REFERENCE_ROWS)), 0.05, 0.02 * abs(before)) for k in widths]
     jumps = [float(np.median(excess[:k])) for k in widths]
     best = max(range(len(widths)), key=lambda k: abs(jumps[k]) / limits[k])
@@ -120,7 +127,7 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
         kind = "lower"
     elif jump > limit:
         # A model that knows nothing is near the start of the run, however fast it learns again.
-        large = grad_ratio is not None and grad_ratio > 3
+        large = shaken or (grad_ratio is not None and grad_ratio > 3)
         fresh = start - before > (2 if large else 4) * limit and rise > 0.6 * (start - before)
         kind = "fresh_model" if fresh else "transient" if back is not None else "level"
         like = None if fresh else _like(value[:i], rows, before + jump, limit)
@@ -208,6 +215,17 @@ def _recovery(excess: Floats, rise: float, noise: float) -> int | None:
         if np.median(excess[k : k + 9]) <= bound:
             return k
     return None
+
+
+def _shaken(grad: Curve, step: int) -> bool:
+    """Whether the first two gradient norms from `step` on stand out from those before."""
+    i = int(np.searchsorted(grad.step, step))
+    before, after = grad.value[max(0, i - REFERENCE_ROWS) : i], grad.value[i : i + 2]
+    if len(before) < 8 or len(after) < 2 or min(before.min(), after.min()) <= 0:
+        return False
+    level, first = float(np.median(np.log(before))), float(np.log(after).min())
+    sigma = max(mad_sigma(np.log(before)), 0.02)
+    return first - level > max(SHAKEN_Z * sigma, float(np.log(SHAKEN_RATIO)))
 
 
 def _ratio(curve: Curve, step: int, rows: int) -> float | None:

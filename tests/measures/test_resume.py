@@ -93,3 +93,22 @@ def test_what_the_updates_do_after_a_resume() -> None:
     loss[400:420], update[400:420] = 3.0, 0.1
     (seen,) = view({"step": step, "loss": loss, "update_norm": update}).resumes
     assert seen.update_jump == pytest.approx(2.2)
+
+
+def test_a_gradient_that_jumps_with_the_loss_proves_a_rise_in_loud_noise() -> None:
+    kinds: dict[bool, set[Kind]] = {True: set(), False: set()}
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        loss = (1.0 + np.exp(-np.arange(160) / 8)) * (1 + 0.15 * rng.standard_normal(160))
+        grad = 0.7 * np.exp(0.1 * rng.standard_normal(160))
+        loss[100:] += fading(1.0, 1.5, 60)
+        step = np.concatenate((np.arange(104), np.arange(100, 160)))
+        rows = np.concatenate((loss[:100], loss[96:100], loss[100:]))
+        for jumps in (True, False):
+            norm = grad * np.where(
+                np.arange(160) < 100, 1, 1 + 3 * jumps * 0.5 ** np.clip(np.arange(160) - 100, 0, None)
+            )
+            norms = np.concatenate((norm[:100], norm[96:100], norm[100:]))
+            kinds[jumps].add(view({"step": step * 50, "loss": rows, "grad_norm": norms}).resumes[0].kind)
+    assert kinds[True] <= {"transient", "fresh_model"}
+    assert "clean" in kinds[False]
