@@ -203,12 +203,12 @@ def main() -> None:
                 path.write_text("".join(line(i) + "\n" for i in range(int(size * 5e5 / len(line(1))))))
                 compare(name, path, module, lambda p=pattern: regex_baseline(path, p), rounds)  # type: ignore[misc]
     if "tfevents" in wanted:
-        steps = int(size * 1000)
+        steps = int(size * 2000)
         rate("tfevents", tfevents, tensorboard(steps, ["train/loss", "train/grad_norm", "lr"]), 3 * steps, rounds)
         layers = [f"grad_norm/layers.{i}.attention.{part}.weight" for i in range(48) for part in "qkvo"]
         rate("tfevents, layers", tfevents, tensorboard(steps // 50, layers), steps // 50 * len(layers), rounds)
     if "wandb" in wanted:
-        steps = int(size * 1000)
+        steps = int(size * 2000)
         rate("wandb", wandb_binary, wandb(steps), 7 * steps, rounds)
 
 

@@ -117,7 +117,7 @@ def _first_step(line: str) -> tuple[str, str, tuple[str, ...]] | None:
         return None
     separated = match[2].strip() != ""
     rest = message[match.end() :]
-    names = tuple(n for n, _ in tokens.pairs(rest, None, "step"))[1:]
+    names = tuple(n for n, _ in tokens.pairs(rest, None, ("step",)))[1:]
     names += tuple(n for n, _ in tokens.pairs(message[: match.start()], None) if _canonical(_said(n)) in _KNOWN)
     punctuated = re.search(r"[\w)%]\s*[:=]\s*[-+\d.n]", rest) is not None or "|" in rest
     named = punctuated or any(_canonical(n) in _KNOWN for n in names)
@@ -132,7 +132,7 @@ def _with_fields_before(wide: pl.DataFrame) -> pl.DataFrame:
         return wide
     before = wide.select("line", pl.col("prefix").fill_null("").alias("text"))
     before = before.filter(pl.col("text").str.contains(r"\d|(?i:nan|inf)"))
-    got = fields.read(before, first="", shape="").wide if len(before) else before
+    got = fields.read(before, first=(), shape="").wide if len(before) else before
     news = {n: _said(n) for n in fields.names_of(got) if _canonical(_said(n)) in _KNOWN}
     news = {old: new for old, new in news.items() if new not in wide.columns}
     if not news or len(set(news.values())) < len(news):

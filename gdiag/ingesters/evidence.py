@@ -108,12 +108,14 @@ def scan(
         finished: the step lines themselves reached the announced last step.
         year: completes clocks of the kernel, which are printed without one.
     """
+    last = int(str(steps["line"].max())) if len(steps) else 0
+    if not len(rest):
+        return Evidence(None, _exit([], last, finished=finished))
     hits = rest.filter(pl.col("text").str.contains_any(list(_NEEDLES), ascii_case_insensitive=True))
     rows: list[dict[str, object]] = []
     ends: list[tuple[int, str]] = []
     tails = _tracebacks(rest, hits)
     inside = 0
-    last = int(str(steps["line"].max())) if len(steps) else 0
     for line, raw in hits.iter_rows():
         if line < inside or len(rows) >= _MOST:
             continue

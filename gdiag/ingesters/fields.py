@@ -14,7 +14,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import layouts
+from gdiag.ingesters import layouts, line_forms
 from gdiag.ingesters.layouts import Layout
 from gdiag.ingesters.text import NUMBER
 from gdiag.ingesters.tokens import pairs
@@ -48,7 +48,7 @@ def read(
     *,
     marker: str = "",
     ends: bool = True,
-    first: str = "step",
+    first: Sequence[str] = ("step",),
     shape: str = SHAPE,
     needs: Sequence[str] = (),
     skip: Sequence[str] = (),
@@ -60,7 +60,7 @@ def read(
         separator: literal between fields (' | '), or None when labels alone tell fields apart.
         marker: the word that introduces the step number; every text has it. '' when the texts start behind it.
         ends: whether the file's last line ended with a newline; else its last number may be cut.
-        first: name of the first number; '' when its label names it.
+        first: names of the first numbers, where their labels do not name them.
         shape: what stands behind the marker; other lines are left.
         needs: literals of every line that is worth a look of its own.
         skip: names of numbers that nobody wants.
@@ -82,7 +82,7 @@ def read(
                 bare=all(text.startswith(marker) for text in texts),
                 late=any((layout.separator or " ") in text.split(marker, 1)[0] for text in texts),
             )
-        found = layouts.apply(rest, layout, marker) if layout is not None else None
+        found = _fitting(rest, layout, marker) if layout is not None else None
         if layout is None or found is None or not len(found[0]) or (len(found[0]) == 1 and (parts or len(rest) > 8)):
             misses += 1
             continue
@@ -104,6 +104,15 @@ def read(
     return fields if ends else _distrust_last(fields, table)
 
 
+def _fitting(table: pl.DataFrame, layout: Layout, marker: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows that fit the layout and the lines that do not: what is alike to the byte first, then what is split at literals."""
+    alike, rest = line_forms.apply(table, layout, marker)
+    if alike is not None and not len(rest):
+        return alike, rest
+    split, rest = layouts.apply(rest, layout, marker)
+    return split if alike is None else pl.concat([alike, split.select(alike.columns)]), rest
+
+
 def names_of(wide: pl.DataFrame) -> list[str]:
     """Its columns of numbers."""
     return [name for name in wide.columns if name not in ("line", "prefix")]
@@ -113,15 +122,15 @@ def _behind(text: str, marker: str) -> str:
     return text.split(marker, 1)[-1] if marker else text
 
 
-def _none(first: str) -> pl.DataFrame:
-    return pl.DataFrame(schema={"line": pl.Int64, first: pl.Float64})
+def _none(first: Sequence[str]) -> pl.DataFrame:
+    return pl.DataFrame(schema={"line": pl.Int64, **dict.fromkeys(first, pl.Float64)})
 
 
 def _one_by_one(
     table: pl.DataFrame,
     separator: str | None,
     marker: str,
-    first: str,
+    first: Sequence[str],
     known: list[str],
     end: str,
     begins: re.Pattern[str],
@@ -143,9 +152,9 @@ def _one_by_one(
             found = found[:-1] if text.rstrip()[-1:] in _OPEN else found
         row: dict[str, float | str] = {}
         for name, value in found:
-            if name == first or not names or name in names:
+            if name in first or not names or name in names:
                 row.setdefault(name, value)
-        if len(row) > 1 and (not first or first in row):
+        if len(row) > len(first) and all(name in row for name in first):
             begin = whole.split(marker, 1)[0] if marker else prefix
             rows.append({"line": line, **({"prefix": begin} if marker or "prefix" in table.columns else {}), **row})
         else:
@@ -174,7 +183,7 @@ def _distrust_last(fields: Fields, table: pl.DataFrame) -> Fields:
     if len(table) < 2 or not len(fields.wide) or fields.wide["line"][-1] != table["line"][-1]:
         return fields
     now, before = table["text"][-1], table["text"][-2]
-    found = pairs(now, None, "step")
+    found = pairs(now, None, ("step",))
     if not found or not now.rstrip().endswith(_OPEN) or len(now.rstrip()) >= len(before.rstrip()):
         return fields
     name = found[-1][0]

@@ -55,13 +55,15 @@ class Layout:
         return [slot.name for slots in self.pieces for slot in slots if slot.name]
 
 
-def learn(samples: Sequence[str], separator: str | None, first: str, skip: Sequence[str] = ()) -> Layout | None:
+def learn(
+    samples: Sequence[str], separator: str | None, first: Sequence[str], skip: Sequence[str] = ()
+) -> Layout | None:
     """The layout of the first sample; the others tell which nameless numbers never change.
 
     Args:
         samples: lines, the text behind the marker.
         separator: between fields; None lets the layout find one that leaves every name with its number.
-        first: name of the first number, '' for its own.
+        first: names of the first numbers; the others have their own.
         skip: names that nobody wants: what stands alone in its piece is not read.
     """
     found = _find(samples, separator, first)
@@ -75,7 +77,7 @@ def learn(samples: Sequence[str], separator: str | None, first: str, skip: Seque
     return replace(found, pieces=wanted)
 
 
-def _find(samples: Sequence[str], separator: str | None, first: str) -> Layout | None:
+def _find(samples: Sequence[str], separator: str | None, first: Sequence[str]) -> Layout | None:
     samples = [text for text in samples if len(text) <= _LONGEST]
     if not samples:
         return None
@@ -91,7 +93,7 @@ def _find(samples: Sequence[str], separator: str | None, first: str) -> Layout |
     return whole
 
 
-def _learn(samples: Sequence[str], separator: str | None, first: str) -> Layout | None:
+def _learn(samples: Sequence[str], separator: str | None, first: Sequence[str]) -> Layout | None:
     parsed = [tokens.literals(piece) for piece in tokens.pieces(samples[0], separator)]
     shape = [[part.strip() for part in between] for between, _ in parsed]
     alike: list[list[list[str]]] = []
@@ -102,27 +104,28 @@ def _learn(samples: Sequence[str], separator: str | None, first: str) -> Layout 
     seen: dict[str, int] = {}
     slots: list[tuple[Slot, ...]] = []
     for index, (between, numbers) in enumerate(parsed):
-        glue, kept = _merge_constants(between, numbers, [line[index] for line in alike])
-        slots.append(tuple(_slots(glue, kept, first if not slots else "", seen)))
+        named = first if not slots else ()
+        glue, kept = _merge_constants(between, numbers, [line[index] for line in alike], len(named))
+        slots.append(tuple(_slots(glue, kept, named, seen)))
     if max(map(len, slots)) > _NESTED or sum(map(len, slots)) > _NUMBERS:
         return None
-    if not any(slots) or (first and (not slots[0] or slots[0][0].name != first)):
+    if not any(slots) or [slot.name for slot in slots[0][: len(first)]] != [*first]:
         return None
     return Layout(separator, tuple(slots))
 
 
 def _merge_constants(
-    between: list[str], numbers: list[str], lines: list[list[str]]
+    between: list[str], numbers: list[str], lines: list[list[str]], given: int
 ) -> tuple[list[str], list[list[str]]]:
     """The literals around the numbers to read, and these numbers' values in all alike lines.
 
-    A nameless number that never changes (the total in `12/500`) becomes part of the literal.
+    A nameless number that never changes (the total in `12/500`) becomes part of the literal; the `given` first have names.
     """
     glue = [between[0]]
     kept: list[list[str]] = []
     for position, number in enumerate(numbers):
         values = [line[position] for line in lines]
-        named = position == 0 or bool(tokens.later_label(glue[-1]))
+        named = position < max(1, given) or bool(tokens.later_label(glue[-1]))
         if not named and len(values) > 1 and len(set(values)) == 1:
             glue[-1] += number + between[position + 1]
             continue
@@ -131,12 +134,10 @@ def _merge_constants(
     return glue, kept
 
 
-def _slots(glue: list[str], kept: list[list[str]], first: str, seen: dict[str, int]) -> Iterator[Slot]:
+def _slots(glue: list[str], kept: list[list[str]], first: Sequence[str], seen: dict[str, int]) -> Iterator[Slot]:
     for position, values in enumerate(kept):
         before, after = glue[position], glue[position + 1]
-        name = (
-            first if first and not position else tokens.label(before) if position == 0 else tokens.later_label(before)
-        )
+        name = first[position] if position < len(first) else (tokens.later_label if position else tokens.label)(before)
         if name:
             seen[name] = seen.get(name, 0) + 1
             name = name if seen[name] == 1 else f"{name} #{seen[name]}"

@@ -19,6 +19,14 @@ FORMAT: Final = "openmmlab"
 _SNIFF: Final = re.compile(
     rb"(?:Epoch|Iter)(?:\(train\))?\s*(?:\[\d+\])?\[\s*\d+/\d+\]\s+[^\n]*loss: |\beta: [^\n]*iter: \d+  [^\n]*?total_loss: "
 )
+_DETECTRON2: Final = "iter: "
+_EPOCHS, _STEPS = ("epoch", "at", "of"), ("step", "of")
+_FORMS: Final = {
+    "Epoch(train)": _EPOCHS, "Epoch [": _EPOCHS, "Iter(train)": _STEPS, "Iter [": _STEPS, _DETECTRON2: ("step",)
+}  # fmt: skip
+"""Word before a line's numbers → what the first of them are."""
+_PLACE: Final = r"[\s\[]*\d+\]?\[?\s*[\d/]*\d+\]\s"
+"""`[1][  50/8541]` or `[ 50/1000]`, less what the word has of it."""
 
 
 def recognise(given: Input) -> float:
@@ -31,58 +39,22 @@ def recognise(given: Input) -> float:
 def read(given: Input, options: Options) -> Reading:
     """Training rows of whichever of the forms the file has."""
     table = console.lines_of(given)
-    steps = _numbered(table, "Epoch", 3)
-    steps = steps if len(steps) else _numbered(table, "Iter", 2)
-    d2 = console.lines_with(table, "iter: ", ("loss",))
     ends = given.data().endswith((b"\n", b"\r"))
-    got = fields.read(steps, ends=ends) if len(steps) >= len(d2) else fields.read(d2, marker="iter: ", ends=ends)
-    wide = console.with_prefix(got.wide, options)
-    left = got.left.filter(pl.col("text").str.contains(r"^\d+\s+\w+: "))
-    found = Found(table, wide, console.damaged(left, "iteration "), console.cut_note(got.cut))
+    sample = console.sample(given)
+    form = max(_FORMS, key=lambda word: sample.count(word.encode()))
+    shape = fields.SHAPE if form == _DETECTRON2 else _PLACE
+    got = fields.read(
+        console.lines_with(table, form, ("loss",)), marker=form, ends=ends, first=_FORMS[form], shape=shape
+    )
+    wide = console.with_prefix(_counted(got.wide), options)
+    left = got.left.filter(pl.col("text").str.contains(shape))
+    found = Found(table, wide, console.damaged(left, form), console.cut_note(got.cut))
     own = "time of the step" if "time of the step" in wide.columns else "time"
     return console.finish(given, options, FORMAT, found, rename={own: "step_time"})
 
 
-def _numbered(table: pl.DataFrame, word: str, cuts: int) -> pl.DataFrame:
-    """Lines of `Epoch(train)  [1][ 50/8541]  lr: …` as `50  lr: …`: the step in the run, then the fields; `prefix` before.
-
-    `eta`, whose form changes, is taken out.
-    """
-    lines = console.lines_with(table, word, ("[", "/", "loss"))
-    place, rest = f"b{cuts - 2}", f"b{cuts - 1}"
-    frame = (
-        lines.lazy()
-        .select("line", pl.col("text").str.splitn(word, 2).struct.rename_fields(["prefix", "a"]).alias("s"))
-        .unnest("s")
-    )
-    frame = _cut(frame, pl.col("a"), "]", [f"b{i}" for i in range(cuts)])
-    frame = _cut(
-        frame,
-        pl.col(place).str.strip_chars_start().str.strip_prefix("(train)").str.strip_chars(" ["),
-        "/",
-        ["at", "of"],
-    )
-    frame = _cut(frame, pl.col(rest).str.strip_chars_start(), "eta: ", ["head", "eta"])
-    frame = _cut(frame, pl.col("eta"), " time: ", ["left", "behind"])
-    at, of = (pl.col(name).cast(pl.Int64, strict=False) for name in ("at", "of"))
-    epoch = (
-        pl.col("b0").str.strip_prefix("(train)").str.strip_chars(" [").cast(pl.Int64, strict=False)
-        if cuts == 3
-        else pl.lit(1)
-    )
-    short = (
-        pl.when(pl.col("behind").is_null())
-        .then(pl.col(rest).str.strip_chars_start())
-        .otherwise(pl.concat_str("head", pl.lit("time: "), "behind"))
-    )
-    step = ((epoch - 1) * of + at).cast(pl.String)
-    return (
-        frame.select("line", "prefix", pl.concat_str(step, pl.lit("  "), short).alias("text"))
-        .drop_nulls("text")
-        .collect()
-    )
-
-
-def _cut(frame: pl.LazyFrame, text: pl.Expr, separator: str, names: list[str]) -> pl.LazyFrame:
-    """The text in as many pieces as there are names."""
-    return frame.with_columns(text.str.splitn(separator, len(names)).struct.rename_fields(names).alias("s")).unnest("s")
+def _counted(wide: pl.DataFrame) -> pl.DataFrame:
+    """The step in the run from the place in the epoch; without `eta`, whose form changes."""
+    if "at" in wide.columns:
+        wide = wide.with_columns(((pl.col("epoch") - 1) * pl.col("of") + pl.col("at")).alias("step"))
+    return wide.drop("at", "of", "eta", "day", "days", strict=False)

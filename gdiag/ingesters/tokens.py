@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from gdiag.ingesters.text import NUMBER
@@ -64,14 +65,14 @@ def pieces(text: str, separator: str | None) -> list[str]:
     return text.split(separator) if separator else [text]
 
 
-def pairs(text: str, separator: str | None, first: str = "") -> list[tuple[str, float]]:
-    """Names and numbers of one line, in order; the first number is called `first` where that is given."""
+def pairs(text: str, separator: str | None, first: Sequence[str] = ()) -> list[tuple[str, float]]:
+    """Names and numbers of one line, in order; `first` names the first numbers."""
     found: list[tuple[str, float]] = []
     for piece in pieces(text, separator):
         between, numbers = literals(piece)
         for position, number in enumerate(numbers):
             before = between[position]
-            name = first if first and not found else label(before) if position == 0 else later_label(before)
+            name = first[len(found)] if len(found) < len(first) else (later_label if position else label)(before)
             if name:
                 found.append((name, float(number.replace(",", "")) * scale(between[position + 1])))
     return found
