@@ -1,14 +1,17 @@
 """Rows of nccl-tests and rccl-tests tables, 2017 to today: one grammar, read column-wise.
 
 A row is `size count type [redop] [root]` and then groups of four cells (time, algbw, busbw, wrong); `-I` adds four cells
-to each group, `-S` a time stamp at the end, `-C` measures CPU time. hardware.md 1.1 and 1.2 list the versions. Literal
-filters come first and rows of one shape are cast together: a pattern per cell would cost several times as much.
+to each group, `-S` a time stamp at the end, `-C` measures CPU time. hardware.md 1.1 and 1.2 list the versions. Nearly all
+rows are aligned tables: with runs of blanks made one, a CSV reader splits them, and rows of one shape are cast together.
+What that leaves (rows with other output glued in, behind unknown prefixes, with separators, torn) is looked at by pattern.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import io
+from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 _TYPES: Final = (
@@ -33,8 +36,88 @@ _FIGURE: Final = r"^\s*[\dN]"
 GROUP: Final = ("time", "algbw", "busbw", "wrong")
 EXTRA: Final = ("t_min", "t_max", "t_p99", "t_cv")
 _FLAGS: Final = ("has_root", "per_iteration", "milliseconds", "cpu_time", "in_place_only")
-_SHAPE: Final = ["n", "start", "width", "groups", "milliseconds"]
+_CELLS: Final = 24
+"""More than the cells of the longest row."""
+_FOREIGN: Final = ["#", "NCCL", "Test "]
+"""Signs of lines that are not or not only a row."""
+_FLOATS: Final = tuple(f"c{i}" for i in range(5, 23))
+_ALIGNED: Final[dict[str, type[pl.DataType]]] = {
+    "c0": pl.String, "c1": pl.Int64, "c2": pl.Int64, "c3": pl.String, "c4": pl.String, **dict.fromkeys(_FLOATS, pl.Float64),
+}  # fmt: skip
+"""Cells of an aligned row: nothing or a prefix, size, count, type, operation or first figure, figures."""
+_SHAPE: Final = ["start", "width", "groups", "milliseconds"]
 _TORN: Final = "row without a complete set of figures"
+
+
+def text_lines(piece: bytes, first: int) -> pl.DataFrame:
+    """Lines of a piece without carriage returns: line (numbered from `first`), text; bytes that are no UTF-8 become U+FFFD."""
+    lines = pl.read_csv(
+        io.BytesIO(b"text\n" + piece), separator="\x01", quote_char=None, schema={"text": pl.String},
+        truncate_ragged_lines=True, encoding="utf8-lossy",
+    )  # fmt: skip
+    return lines.select(
+        pl.int_range(first, first + pl.len(), dtype=pl.Int64).alias("line"), pl.col("text").fill_null("")
+    )
+
+
+def aligned(lines: pl.DataFrame, heads: pl.DataFrame) -> pl.DataFrame:
+    """Complete rows of `lines` that are nothing but a row, behind one word of a prefix at most; columns as of `rows`."""
+    text = lines["text"]
+    bare = text.str.contains_any(_TYPE_WORDS) & ~text.str.contains_any(_FOREIGN)
+    found = lines.filter(bare)
+    if not found.height:
+        return _empty()
+    cells = pl.read_csv(
+        io.BytesIO(_single_blanks(found["text"])), separator=" ", quote_char=None, schema=_ALIGNED,
+        truncate_ragged_lines=True, ignore_errors=True,
+    ).with_columns(line=found["line"])  # fmt: skip
+    cells = cells.filter(pl.col("c3").is_in(_TYPES) & pl.col("c1").is_not_null() & pl.col("c2").is_not_null())
+    op = pl.col("c4").is_in(_REDOPS).fill_null(value=False)
+    shape = cells.select("line", op=op, n=pl.sum_horizontal(pl.col(name).is_not_null() for name in _FLOATS))
+    shape = shape.join_asof(heads, on="line", strategy="backward").with_columns(pl.col(_FLAGS).fill_null(value=False))
+    kinds = shape.select(kind=pl.struct(pl.exclude("line")).rank("dense"))["kind"]
+    sides = []
+    for kind in kinds.unique():
+        mine = kinds == kind
+        sides += _aligned_sides(cells.filter(mine), shape.row(int(mine.arg_max() or 0), named=True))
+    return pl.concat([_empty(), *sides]).sort("line", maintain_order=True)
+
+
+def _single_blanks(texts: pl.Series) -> bytes:
+    """Lines under a header of all columns, runs of blanks made one, N/A as NaN."""
+    data = np.frombuffer(str(texts.str.join("\n")[0]).encode(), dtype=np.uint8)
+    blank = data == ord(" ")
+    single: bytes = data[~np.append(False, blank[1:] & blank[:-1])].tobytes()
+    return " ".join(_ALIGNED).encode() + b"\n" + single.replace(b"N/A", b"nan")
+
+
+def _aligned_sides(part: pl.DataFrame, shape: dict[str, Any]) -> list[pl.DataFrame]:
+    """The sides of rows of one shape whose figures leave no gap; none where they make no whole sides."""
+    width, groups = (8 if shape["per_iteration"] else 4), (1 if shape["in_place_only"] else 2)
+    if not shape["op"]:
+        part = part.with_columns(f0=pl.col("c4").cast(pl.Float64, strict=False))
+    figures = [*([] if shape["op"] else ["f0"]), *_FLOATS]
+    count = int(shape["n"]) + (not shape["op"])
+    rooted = count - groups * width
+    if rooted not in (0, 1):
+        return []
+    part = part.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in figures[:count]))
+    head = part.select(
+        "line", size="c1", count="c2", type="c3", redop=pl.col("c4") if shape["op"] else pl.lit(None, pl.String),
+        root=pl.col(figures[0]).cast(pl.Int32, strict=False) if rooted else pl.lit(None, pl.Int32),
+        cpu_time=pl.lit(value=bool(shape["cpu_time"])),
+    )  # fmt: skip
+    names = (*GROUP, *EXTRA)[:width]
+    found = []
+    for group in range(groups):
+        own = figures[rooted + group * width : rooted + (group + 1) * width]
+        cells = {name: pl.col(cell) for name, cell in zip(names, own, strict=True)}
+        cells["time"] = cells["time"] * (1e3 if shape["milliseconds"] else 1.0)
+        cells["wrong"] = cells["wrong"].fill_nan(None)
+        side = part.select(**cells, **{name: pl.lit(None, pl.Float64) for name in EXTRA if name not in names})
+        in_place = pl.lit(value=bool(group) or groups == 1).alias("in_place")
+        found.append(pl.concat([head, side], how="horizontal").with_columns(in_place).select(_empty().columns))
+    return found
 
 
 def stripped(lines: pl.DataFrame) -> pl.DataFrame:
@@ -104,68 +187,87 @@ def no_headers() -> pl.DataFrame:
     return pl.DataFrame(schema={"line": pl.Int64, **dict.fromkeys(_FLAGS, pl.Boolean)})
 
 
-def rows(found: pl.DataFrame, others: pl.DataFrame, heads: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def rows(
+    found: pl.DataFrame, others: pl.DataFrame, heads: pl.DataFrame, taken: pl.Series
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Complete rows, one per side (in_place false, then true), and rejects (line, reason, text).
 
-    found, others: as `split` gives them, line ascending. The result has line, size [B], count, type, redop, root,
-    in_place, time [µs], cpu_time, algbw, busbw [GB/s], wrong, t_min, t_max, t_p99 [µs], t_cv [%].
+    found, others: as `split` gives them, line ascending. taken: lines of rows read already. The result has line, size [B],
+    count, type, redop, root, in_place, time [µs], cpu_time, algbw, busbw [GB/s], wrong, t_min, t_max, t_p99 [µs], t_cv [%].
     """
     if not found.height:
         return _empty(), pl.DataFrame(schema={"line": pl.Int64, "reason": pl.String, "text": pl.String})
     cells = pl.col("tokens").list
-    parts = (
-        found.join_asof(heads, on="line", strategy="backward")
-        .with_columns(pl.col(_FLAGS).fill_null(value=False), n=cells.len().cast(pl.Int64))
-        .with_columns(
-            stamp=pl.when(cells.get(-1).str.contains(":", literal=True)).then(2).otherwise(0),
-            op=cells.get(3, null_on_oob=True).is_in(_REDOPS).fill_null(value=False).cast(pl.Int64),
-            width=pl.when("per_iteration").then(8).otherwise(4),
-        )
-        .with_columns(figures=pl.col("n") - pl.col("stamp") - 3 - pl.col("op"))
-        .with_columns(rooted=(pl.col("figures") % 4 == 1) | (pl.col("has_root") & (pl.col("figures") % 4 != 0)))
-        .with_columns(start=3 + pl.col("op") + pl.col("rooted"), figures=pl.col("figures") - pl.col("rooted"))
-    )
-    parts = _completed(parts, others).with_columns(groups=(pl.col("figures") // pl.col("width")).clip(0, 2))
-    whole = parts.filter(pl.col("groups") > 0)
-    alike = [whole] if whole.select(_SHAPE).n_unique() == 1 else whole.partition_by(_SHAPE)
-    sides = [side for part in alike if part.height for side in _sides(part)]
-    table = pl.concat([_empty(), *sides]).sort("line", "in_place", maintain_order=True)
-    table = table.filter(pl.col("size").is_not_null())
+    wide = found.select("line", "text", **{f"t{i}": cells.get(i, null_on_oob=True) for i in range(_CELLS)})
+    parts = _completed(_shaped(wide, heads), others, taken)
+    table = _table(parts)
     torn = parts.join(table.select("line"), on="line", how="anti").sort("line")
     reason = pl.when(pl.col("text").str.contains("XX", literal=True)).then(pl.lit("placeholder instead of figures"))
     return table, torn.select("line", reason=reason.otherwise(pl.lit(_TORN)), text="text")
 
 
+def _whole(cell: pl.Expr) -> pl.Expr:
+    return cell.cast(pl.Int64, strict=False)
+
+
+def _shaped(wide: pl.DataFrame, heads: pl.DataFrame) -> pl.DataFrame:
+    """`wide` (line, t0 to the last cell, empty ones null) with where its figures begin and how many there are."""
+    cells = [f"t{i}" for i in range(_CELLS)]
+    # No figure holds a colon: the last cell that does is a time stamp's.
+    stamped = pl.coalesce(cells[:7:-1]).str.contains(":", literal=True)
+    return (
+        wide.join_asof(heads, on="line", strategy="backward")
+        .with_columns(
+            pl.col(_FLAGS).fill_null(value=False),
+            n=pl.sum_horizontal(pl.col(name).is_not_null() for name in cells).cast(pl.Int64),
+            stamp=pl.when(stamped.fill_null(value=False)).then(2).otherwise(0),
+            op=pl.col("t3").is_in(_REDOPS).fill_null(value=False).cast(pl.Int64),
+        )
+        .with_columns(
+            width=pl.when("per_iteration").then(8).otherwise(4),
+            figures=pl.col("n") - pl.col("stamp") - 3 - pl.col("op"),
+        )
+        .with_columns(rooted=(pl.col("figures") % 4 == 1) | (pl.col("has_root") & (pl.col("figures") % 4 != 0)))
+        .with_columns(start=3 + pl.col("op") + pl.col("rooted"), figures=pl.col("figures") - pl.col("rooted"))
+    )
+
+
+def _table(parts: pl.DataFrame) -> pl.DataFrame:
+    """The sides of shaped rows, in order of lines."""
+    parts = parts.with_columns(groups=(pl.col("figures") // pl.col("width")).clip(0, 2))
+    whole = parts.filter(pl.col("groups") > 0)
+    alike = [whole] if whole.select(_SHAPE).n_unique() == 1 else whole.partition_by(_SHAPE)
+    sides = [side for part in alike if part.height for side in _sides(part)]
+    table = pl.concat([_empty(), *sides]).sort("line", "in_place", maintain_order=True)
+    return table.filter(pl.col("size").is_not_null())
+
+
 def _sides(part: pl.DataFrame) -> list[pl.DataFrame]:
-    """The sides of rows that are all of one shape: equal numbers of tokens, figures from the same one on."""
-    n, start, width, groups = (int(part[name][0]) for name in ("n", "start", "width", "groups"))
+    """The sides of rows that are all of one shape: figures from the same cell on."""
+    start, width, groups = (int(part[name][0]) for name in ("start", "width", "groups"))
     scale = 1e3 if part["milliseconds"][0] else 1.0
-    flat = part["tokens"].explode(empty_as_null=False)
-    tokens = [flat.gather_every(n, i) for i in range(start + groups * width)]
-    op = tokens[3] if part["op"][0] else pl.Series([None], dtype=pl.String)
     head = part.select(
-        "line", size=tokens[0].cast(pl.Int64, strict=False), count=tokens[1].cast(pl.Int64, strict=False), type=tokens[2],
-        redop=op if len(op) == part.height else pl.lit(None, pl.String),
-        root=tokens[start - 1].cast(pl.Int32, strict=False) if part["rooted"][0] else pl.lit(None, pl.Int32),
+        "line", size=_whole(pl.col("t0")), count=_whole(pl.col("t1")), type="t2",
+        redop=pl.col("t3") if part["op"][0] else pl.lit(None, pl.String),
+        root=pl.col(f"t{start - 1}").cast(pl.Int32, strict=False) if part["rooted"][0] else pl.lit(None, pl.Int32),
         cpu_time="cpu_time",
     )  # fmt: skip
     names = (*GROUP, *EXTRA)[:width]
     found = []
     for group in range(groups):
         at = start + group * width
-        figures = {name: tokens[at + i].cast(pl.Float64, strict=False) for i, name in enumerate(names)}
-        figures["time"] = figures["time"] * scale
+        figures = part.select(pl.col(f"t{at + i}").cast(pl.Float64, strict=False).alias(n) for i, n in enumerate(names))
         # One group under a header of two stands in the place where the header puts it.
         blank = pl.col("in_place_only") | pl.col("text").str.contains(r"-?\d\s{18,}\d")
         in_place = part.select(blank).to_series() if groups == 1 else pl.lit(value=bool(group))
-        side = head.with_columns(
-            in_place=in_place, **figures, **{x: pl.lit(None, pl.Float64) for x in EXTRA if x not in names}
+        side = pl.concat([head, figures], how="horizontal").with_columns(
+            pl.col("time") * scale, in_place=in_place, **{x: pl.lit(None, pl.Float64) for x in EXTRA if x not in names}
         )
         found.append(side.filter(pl.col("time").is_not_null() & pl.col("busbw").is_not_null()).select(_empty().columns))
     return found
 
 
-def _completed(parts: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+def _completed(parts: pl.DataFrame, others: pl.DataFrame, taken: pl.Series) -> pl.DataFrame:
     """Rows whose figures stand on later lines because another process printed in between, put together again."""
     missing = pl.when("in_place_only").then("width").otherwise(2 * pl.col("width")) - pl.col("figures")
     short = parts.filter((missing > 0) & (pl.col("stamp") == 0))
@@ -178,8 +280,9 @@ def _completed(parts: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     loose = loose.filter((pl.col("more").list.len() > 0) & pl.col("more").list.eval(figure).list.all())
     if not loose.height:
         return parts
+    every = pl.concat([parts["line"], taken]).unique().sort()
     following = (
-        loose.join_asof(parts.select("line", row="line"), on="line", strategy="backward")
+        loose.join_asof(pl.DataFrame({"line": every, "row": every}), on="line", strategy="backward")
         .drop_nulls("row")
         .group_by("row", maintain_order=True)
         .agg(more=pl.col("more").explode(empty_as_null=False))
@@ -188,9 +291,11 @@ def _completed(parts: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     grown = grown.with_columns(more=pl.col("more").list.head(missing))
     # A row of one complete side is grown by a whole side or not at all: figures below it may be of something else.
     grown = grown.filter((pl.col("figures") % pl.col("width") != 0) | (pl.col("more").list.len() >= pl.col("width")))
+    cells = [f"t{i}" for i in range(_CELLS)]
+    joined = pl.concat_list(pl.concat_list(cells).list.drop_nulls(), "more")
+    grown = grown.with_columns(joined=joined, figures=pl.col("figures") + pl.col("more").list.len())
     grown = grown.with_columns(
-        tokens=pl.concat_list("tokens", "more"), n=pl.col("n") + pl.col("more").list.len(),
-        figures=pl.col("figures") + pl.col("more").list.len(),
+        pl.col("joined").list.get(i, null_on_oob=True).alias(name) for i, name in enumerate(cells)
     ).select(parts.columns)  # fmt: skip
     return pl.concat([parts.join(grown.select("line"), on="line", how="anti"), grown.cast(parts.schema)])
 

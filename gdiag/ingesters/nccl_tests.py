@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from gdiag.errors import InputError
 from gdiag.ingesters import nccl_facts, nccl_json, nccl_rows
-from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.reading import Input, Options, Reading, without_bom
 from gdiag.model import Exit, Source
 
 FORMAT: Final = "nccl-tests"
@@ -22,7 +25,9 @@ _STARTS: Final = ["nThread ", "nccl-tests version", "Collective test starting", 
 _ROW: Final = re.compile(
     rf"(?m)\b\d[\d_]*\s+\d[\d_]*\s+(?:{nccl_rows.TYPES})\s+(?:[a-z]+\s+)?(?:-?\d+\s+)?[\d.]+\s".encode()
 )
-_CHUNK: Final = 32 << 20
+_CHUNK: Final = 8 << 20
+_LONGEST: Final = 64 << 20
+"""Bytes without the end of a line that are waited for."""
 
 
 def recognise(given: Input) -> float:
@@ -39,57 +44,71 @@ def recognise(given: Input) -> float:
 
 
 def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 - benchmark output has no columns to map
-    data = given.data()
-    if nccl_json.looks_like(data):
-        return _document(given, data.decode("utf-8", "replace"))
-    rows, devices, said, rejects, starts = _scanned(data)
-    if not (rows.height or rejects.height or devices.height) and not _is_output(data, said):
+    if nccl_json.looks_like(given.head):
+        return _document(given, given.data().decode("utf-8", "replace"))
+    found = _scanned(given)
+    rows, said, rejects = found.rows, found.facts, found.rejects
+    if not (rows.height or rejects.height or found.devices.height) and not found.is_output:
         raise InputError(f"{given.path} speaks of nccl-tests but holds no output of it")
-    starts = _sections(starts, rows, said)
+    starts = _sections(found.starts, rows, said)
     rows = _cycled(_placed(rows, starts)).join(
         _collectives(said, starts), on="section", how="left", maintain_order="left"
     )
     facts = nccl_facts.condensed(_placed(said, starts))
-    return _reading(given, rows, _placed(devices, starts), facts, rejects, _notes(rows, said, rejects))
+    return _reading(given, rows, _placed(found.devices, starts), facts, rejects, _notes(rows, said, rejects))
 
 
-def _scanned(data: bytes) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Rows, devices, facts, rejects and the lines on which a run may start, read in pieces so that memory stays small."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a text holds, line ascending; `starts` are the lines on which a run may start."""
+
+    rows: pl.DataFrame
+    devices: pl.DataFrame
+    facts: pl.DataFrame
+    rejects: pl.DataFrame
+    starts: pl.DataFrame
+    is_output: bool
+    """Whether text without rows is output all the same: a table whose rows were edited, a start, or a failure."""
+
+
+def _scanned(given: Input) -> _Found:
+    """Read in pieces, so that no more than the tables and one piece are in memory."""
     found: list[tuple[pl.DataFrame, ...]] = []
     heads = nccl_rows.no_headers()
-    first = 1
-    for piece in _pieces(data):
-        lines = nccl_rows.stripped(_lines(piece, first))
-        first += piece.count(b"\n")
-        own, others = nccl_rows.split(lines)
-        heads = pl.concat([heads.tail(1), nccl_rows.headers(others)])
-        rows, rejects = nccl_rows.rows(own, others, heads)
+    first, speaks = 1, False
+    for raw in _pieces(given):
+        piece = raw.replace(b"\r", b"")
+        speaks |= (b"algbw" in piece and b"busbw" in piece) or b"nThread " in piece
+        lines = nccl_rows.text_lines(piece, first)
+        new = nccl_rows.headers(lines)
+        heads = pl.concat([heads.tail(1), new])
+        plain = nccl_rows.aligned(lines, heads)
+        taken = plain["line"].unique(maintain_order=True)
+        own, others = nccl_rows.split(nccl_rows.stripped(_without(lines, taken - first)))
+        odd, rejects = nccl_rows.rows(own, others, heads, taken)
+        rows = pl.concat([plain, odd]).sort("line", maintain_order=True) if odd.height else plain
         begins = others.filter(pl.col("text").str.contains_any(_STARTS)).select("line")
-        starts = pl.concat([begins, heads.filter(pl.col("line") >= lines["line"].min()).select("line")])
+        starts = pl.concat([begins, new.select("line")])
         found.append((rows, nccl_facts.devices(others), nccl_facts.facts(others), rejects, starts))
+        first += lines.height
     rows, devices, said, rejects, starts = (pl.concat(tables) for tables in zip(*found, strict=True))
-    return rows, devices, said, rejects, starts
+    speaks |= said.filter(pl.col("scope").is_in(["failure", "footer", "version"])).height > 0
+    return _Found(rows, devices, said, rejects, starts, speaks)
 
 
-def _pieces(data: bytes) -> Iterator[bytes]:
-    """`data` cut before a run where one starts in the last half of a piece, else at the end of a line."""
-    at = 0
-    while len(data) - at > _CHUNK:
-        end = data.rfind(b"nThread ", at + _CHUNK // 2, at + _CHUNK)
-        end = data.rfind(b"\n", at, end if end > 0 else at + _CHUNK) + 1
-        if end <= 0:
-            end = data.find(b"\n", at + _CHUNK) + 1
-            if end <= 0:
-                break
-        yield data[at:end]
-        at = end
-    yield data[at:]
-
-
-def _is_output(text: bytes, facts: pl.DataFrame) -> bool:
-    """Whether text without rows is output all the same: a table whose rows were edited, a start, or a failure."""
-    said = facts.filter(pl.col("scope").is_in(["failure", "footer", "version"])).height
-    return said > 0 or (b"algbw" in text and b"busbw" in text) or b"nThread " in text
+def _pieces(given: Input) -> Iterator[bytes]:
+    """The text cut before a run where one starts in the last half of a piece, else at the end of a line."""
+    rest = b""
+    with io.BytesIO(given.data()) if given.file is None or given.content is not None else given.file.open("rb") as file:
+        while block := file.read(_CHUNK):
+            rest = rest + block if rest else without_bom(block)
+            end = rest.rfind(b"nThread ", len(rest) // 2)
+            end = rest.rfind(b"\n", 0, end if end > 0 else len(rest)) + 1
+            if end <= 0 and len(rest) < _LONGEST:
+                continue
+            yield rest[: end or len(rest)]
+            rest = rest[end or len(rest) :]
+    yield rest
 
 
 def _document(given: Input, text: str) -> Reading:
@@ -113,18 +132,18 @@ def _reading(
     ended: Exit = "abnormal" if failed else "unknown"
     if not failed and facts.filter(pl.col("key") == "average_busbw").height:
         ended = "clean"
-    distinct = rows.select("line").n_unique() if rows.height else 0
+    distinct = 1 + int(str(rows["line"].rle_id().max())) if rows.height else 0
     return Reading(
         source=Source(given.path, FORMAT, distinct, rejected=rejects.height if rejects is not None else 0, notes=notes),
         collectives=rows, devices=devices, facts=facts, rejects=rejects, exit=ended,
     )  # fmt: skip
 
 
-def _lines(piece: bytes, first: int) -> pl.DataFrame:
-    """Text by line, numbered from `first`."""
-    whole = pl.Series([piece.removesuffix(b"\n").replace(b"\r", b"").decode("utf-8", "replace")], dtype=pl.String)
-    texts = whole.str.split("\n").explode(empty_as_null=False)
-    return pl.DataFrame({"line": pl.int_range(first, first + len(texts), dtype=pl.Int64, eager=True), "text": texts})
+def _without(lines: pl.DataFrame, places: pl.Series) -> pl.DataFrame:
+    """`lines` less those at `places`."""
+    free = np.ones(lines.height, dtype=bool)
+    free[places.to_numpy()] = False
+    return lines.filter(pl.Series(free))
 
 
 def _sections(starts: pl.DataFrame, rows: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
@@ -141,7 +160,8 @@ def _sections(starts: pl.DataFrame, rows: pl.DataFrame, facts: pl.DataFrame) -> 
 
 def _placed(table: pl.DataFrame, starts: pl.DataFrame) -> pl.DataFrame:
     """`table` with the section each line belongs to; what stands before the first start belongs to it too."""
-    placed = table.sort("line").join_asof(starts, on="line", strategy="backward")
+    ordered = table.with_columns(pl.col("line").set_sorted()) if table["line"].is_sorted() else table.sort("line")
+    placed = ordered.join_asof(starts, on="line", strategy="backward")
     return placed.with_columns(pl.col("section").fill_null(0))
 
 

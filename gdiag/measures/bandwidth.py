@@ -80,12 +80,14 @@ class Sweep:
 
 def sweeps(collectives: pl.DataFrame, devices: pl.DataFrame, facts: pl.DataFrame) -> tuple[Sweep, ...]:
     """One Sweep per source and section that holds rows, in file order."""
-    found = []
+    key = ["source", "section"]
     sized = collectives.filter(pl.col("size").is_not_null())
-    for (source, section), rows in sized.group_by("source", "section", maintain_order=True):
-        key = (pl.col("source") == source) & (pl.col("section") == section)
-        found.append(_sweep(int(str(section)), rows, devices.filter(key), facts.filter(key)))
-    return tuple(found)
+    listed, said = devices.partition_by(key, as_dict=True), facts.partition_by(key, as_dict=True)
+    nobody, nothing = devices.clear(), facts.clear()
+    return tuple(
+        _sweep(int(str(place[1])), rows, listed.get(place, nobody), said.get(place, nothing))
+        for place, rows in sized.partition_by(key, as_dict=True, maintain_order=True).items()
+    )
 
 
 def _sweep(section: int, rows: pl.DataFrame, devices: pl.DataFrame, facts: pl.DataFrame) -> Sweep:

@@ -409,6 +409,6 @@ class RunView:
         )  # fmt: skip
 
     def _own(self, frame: pl.DataFrame) -> pl.DataFrame:
-        if "run" not in frame.columns or not frame.height:
+        if "run" not in frame.columns or not frame.height or len(self.records.runs) == 1:
             return frame
         return frame.filter(pl.col("run") == self.run.id)
