@@ -1,7 +1,8 @@
 """A logged metric never changes.
 
 What it checks: loss, gradient norm, validation loss and throughput columns whose values are one constant over the whole
-log or, for the loss, over its last fifth and fifty rows at least.
+log or, for the loss, over its last fifth and fifty rows at least. A loss of four digits and more that stands still over a
+whole log tells it in ten rows.
 
 Why it matters: a constant column is not measured: checks on it say nothing. A loss that stops changing to the last digit
 means that no training happens or that the logger repeats itself.
@@ -21,18 +22,24 @@ NEEDS: tuple[str, ...] = ("steps.loss|steps.grad_norm|steps.eval_loss|steps.toke
 COLUMNS = ("loss", "grad_norm", "eval_loss", "tokens_per_s")
 
 
-def analyze(run: RunView, *, rows: int = 50, share: float = 0.2) -> list[Finding]:
+def analyze(run: RunView, *, rows: int = 50, share: float = 0.2, exact: int = 10) -> list[Finding]:
     """One finding for each column.
 
-    rows: fewest equal rows. share: share of the log at whose end the loss stands still.
+    rows: fewest equal rows. share: share of the log at whose end the loss stands still. exact: fewest rows of a whole log whose
+    loss is the same to four digits and more.
     """
     findings: list[Finding] = []
     for name in COLUMNS:
         curve = run.series(name)
         flat = longest_flat(curve)
-        if flat is None or flat.rows < rows:
+        if flat is None:
             continue
         whole = flat.rows >= 0.99 * len(curve)
+        enough = (
+            exact if name == "loss" and whole and len(f"{flat.value:.6g}".strip("-0.").replace(".", "")) > 3 else rows
+        )
+        if flat.rows < enough:
+            continue
         to_end = name == "loss" and flat.last == len(curve) - 1 and flat.rows >= share * len(curve)
         if not whole and not to_end:
             continue

@@ -23,6 +23,8 @@ from gdiag.ingesters.values import whole
 FORMAT: Final = "aligned-table"
 _HEADER: Final = re.compile(r"^[\s|]*(?:Step|Iter(?:ation)?|Epoch|Layer|Param(?:eter)?|Module|Name)\b[\s|]+\S.*$", re.I)
 _NUMBER: Final = re.compile(plain.NUMBER + "$")
+_EMPTY: Final = re.compile(r"(?:-|n/a|None|\d+:\d\d(?::\d\d)?)$")
+"""Nothing, or a duration, which is not read."""
 _RULE: Final = re.compile(r"^[\s|+=:-]*$")
 _STEP: Final = re.compile(r"\b(?:step|iteration|iter)\W{0,3}(\d{1,18})", re.I)
 _LAYERED: Final = ("layer", "parameter", "param", "module", "name")
@@ -65,7 +67,9 @@ def read(given: Input, options: Options) -> Reading:
         wide_rows, schema={n: pl.Int64 if n == "line" else pl.Float64 for n in names} or {"line": pl.Int64}
     )
     if "step" not in wide.columns and len(wide):
-        wide = wide.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("step"))
+        epoch = next((n for n in wide.columns if (c := claim(n)) is not None and c.canonical == "epoch"), None)
+        step = pl.col(epoch) if epoch is not None and not wide[epoch].null_count() else pl.int_range(pl.len())
+        wide = wide.with_columns(step.cast(pl.Int64).alias("step"))
     rejects = pl.DataFrame(bad, schema=console.no_rejects().schema)
     found_all = Found(table.filter(~pl.col("line").is_in(lines)), wide, rejects)
     return console.finish(given, options, FORMAT, found_all, notes=(f"{len(tables)} aligned tables",))
@@ -126,7 +130,7 @@ def _tables(lines: object) -> tuple[list[_Table], list[dict[str, object]]]:
 
 def _is_row(cells: list[str], names: list[str]) -> bool:
     numbers = cells[1:] if names[0].lower() in _LAYERED else cells
-    return all(_NUMBER.match(cell) or cell in ("-", "n/a", "None") for cell in numbers) and bool(numbers)
+    return all(_NUMBER.match(cell) or _EMPTY.match(cell) for cell in numbers) and bool(numbers)
 
 
 def _begin(header: str, cells: list[str], step: int | None) -> _Table | None:

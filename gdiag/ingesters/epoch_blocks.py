@@ -1,7 +1,7 @@
 """Consoles of unknown programs that print an epoch or a step on a line of its own and its metrics below it.
 
 `--- epoch 147 ---` then `train/loss     : 6.17`, or `Epoch 0/24`, a rule, then `train Loss: 0.63 Acc: 0.69` and
-`val Loss: 0.24 Acc: 0.90`. Where a name comes again in a block the last value counts.
+`val Loss: 0.24 Acc: 0.90`, or Coqui's `--> TIME: … -- STEP: 25/496 -- GLOBAL_STEP: 25` then `| > loss: 3.63  (3.53)`. Where a name comes again in a block the last value counts.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "epoch-blocks"
-_HEAD: Final = r"(?i)^\W*(?:epoch|step|iter(?:ation)?)\W{0,3}(\d{1,12})(?:\s*(?:/|of)\s*(\d{1,12}))?\W*$"
+_HEAD: Final = r"(?i)^\W*(?:TIME: [\d:. -]+STEP: \d+/\d+ -- GLOBAL_)?(?:epoch|step|iter(?:ation)?)\W{0,3}(\d{1,12})(?:\s*(?:/|of)\s*(\d{1,12}))?\W*$"
 _BODY: Final = r"[A-Za-z]\w*\s*[:=]\s*(?:[-+.]?\d|(?i:nan|inf))"
 _BAR: Final = r"\d%\||\d(?:it/s|s/it)"
 _SNIFF: Final = re.compile(
-    rb"(?im)^\W*(?:epoch|step|iter(?:ation)?)\W{0,3}\d{1,12}(?:\s*(?:/|of)\s*\d{1,12})?[^\w\n]*\n(?:[^\n]*\n){0,4}?[^\n]*[a-z]\w*\s*[:=]\s*[-+.]?[\dn]"
+    rb"(?im)^\W*(?:TIME: [\d:. -]+STEP: \d+/\d+ -- GLOBAL_)?(?:epoch|step|iter(?:ation)?)\W{0,3}\d{1,12}(?:\s*(?:/|of)\s*\d{1,12})?[^\w\n]*\n(?:[^\n]*\n){0,4}?[^\n]*[a-z]\w*\s*[:=]\s*[-+.]?[\dn]"
 )
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr"})
 _LONGEST: Final = 60
@@ -51,7 +51,9 @@ def read(given: Input, options: Options) -> Reading:
     rows: dict[int, dict[str, float]] = {}
     for _, text, step, head in body.iter_rows():
         row = rows.setdefault(head, {"line": head, "step": step})
-        row.update((name, value) for name, value in tokens.pairs(text, None) if len(name) <= _LONGEST)
+        row.update(
+            (name, value) for name, value in tokens.pairs(text.replace("tensor(", ""), None) if len(name) <= _LONGEST
+        )
     names = dict.fromkeys(name for row in rows.values() for name in row)
     if not _KNOWN & {c.canonical for name in names if (c := claim(name)) is not None}:
         raise InputError(f"{given.path} has no block of an epoch with a loss or another metric that is known")

@@ -16,6 +16,7 @@ from gdiag.ingesters.console import Grammar
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "nanogpt"
+_LONE: Final = 0.1
 _GRAMMAR: Final = Grammar(
     format=FORMAT,
     sniff=re.compile(rb"iter \d+: loss \S+, time|step \d+: train loss \S+, val loss \S+"),
@@ -29,8 +30,9 @@ _GRAMMAR: Final = Grammar(
 
 
 def recognise(given: Input) -> float:
-    """By its step lines."""
-    return console.recognise(given, _GRAMMAR)
+    """By its step lines; a lone estimate may stand before the lines of another program."""
+    sure = console.recognise(given, _GRAMMAR)
+    return sure if sure > console.sureness(1) or b": loss " in console.sample(given) else min(sure, _LONE)
 
 
 def read(given: Input, options: Options) -> Reading:

@@ -29,3 +29,10 @@ def test_quiet_on_measured_columns() -> None:
 
 def test_threshold_sets_the_rows() -> None:
     assert analyze(view({"loss": learning(), "grad_norm": np.zeros(1000)}), rows=2000) == []
+
+
+def test_a_loss_of_many_digits_that_stands_still_tells_it_in_few_rows() -> None:
+    (finding,) = analyze(view({"loss": np.full(23, 10.8259)}))
+    assert finding.severity is Severity.WARNING
+    assert analyze(view({"loss": np.full(23, 0.5)})) == []
+    assert analyze(view({"loss": np.full(9, 10.8259)})) == []

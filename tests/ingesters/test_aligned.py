@@ -74,3 +74,14 @@ def test_checks_inside_another_console_go_to_its_layers() -> None:
     assert len(reading.steps) == 20
     assert reading.layers["step"].to_list() == [10]
     assert reading.layers["grad_norm:blocks.3.attn.proj"].is_nan().to_list() == [True]
+
+
+def test_epochs_with_a_duration_under_headers_printed_by_every_rank() -> None:
+    head = "epoch     train_loss  valid_loss  accuracy  time    \n"
+    row = "{e}         {v:.6f}    {w:.6f}    0.312000  01:23     \n"
+    log = head * 3 + "".join(row.format(e=e, v=4 - e / 10, w=5 - e / 10) for e in range(5, 11))
+    assert recognise(given(log)) is aligned
+    steps = read(aligned, log).steps
+    assert steps is not None
+    assert steps["step"].to_list() == list(range(5, 11))
+    assert steps["eval_loss"].to_list() == pytest.approx([5 - e / 10 for e in range(5, 11)])

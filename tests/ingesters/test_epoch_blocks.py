@@ -12,6 +12,7 @@ from tests.ingesters.console_samples import given, read
     [
         ("--- epoch {e} ---", "train/loss     : {v}\ntrain/learning_rate: 0.0001\neval/loss      : {w}\neval/acc : 0.18\n[train]: 0%| | 0/5 [00:00<?, ?it/s]nan"),
         ("Epoch {e}/24\n----------", "train Loss: {v} Acc: 0.69\nval Loss: {w} Acc: 0.90\n"),
+        ("   --> TIME: 2024-03-18 13:31:18 -- STEP: 5/496 -- GLOBAL_STEP: {e}", "     | > loss: {v}  (3.5)\n     | > avg_eval_loss: {w} \n     | > grad_norm: tensor(10.7, device='cuda:0')"),
         ("[Epoch {e} of 24]", "  Training   : loss=1.9, seen=7\n  loss = {v}\n  val_loss = {w}"),
     ],
 )  # fmt: skip
