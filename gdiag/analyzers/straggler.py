@@ -63,6 +63,7 @@ def _finding(run: RunView, group: list[Straggler], limit: float) -> Finding:
     how = {
         "compute time": "computes", "collective wait": "is busy outside collectives", "step time": "takes",
     }[worst.told_by]  # fmt: skip
+    it = "it" if len(group) == 1 else f"rank {worst.rank}"
     since = "from the first step on" if worst.from_start else f"from step {step} on"
     often = f" in {100 * worst.share:.0f} % of the steps" if worst.share < 1 else ""
     evidence = [
@@ -78,7 +79,7 @@ def _finding(run: RunView, group: list[Straggler], limit: float) -> Finding:
         evidence.append(Measure("ratio_before", round(worst.before, 4)))
     return Finding(
         CODE, NAME, Severity.WARNING,
-        f"{who} slower than the others{often} {since}: it {how} {worst.own:.4g} s where the others take {worst.others:.4g} s, "
+        f"{who} slower than the others{often} {since}: {it} {how} {worst.own:.4g} s where the others take {worst.others:.4g} s, "
         f"and is the slowest in {100 * worst.slowest_share:.0f} % of the steps",
         run.where(step=step, last_step=last, rank=worst.rank if len(group) == 1 else group[0].rank, time=stamps.at(step), last_time=stamps.at(last)),
         tuple(evidence),

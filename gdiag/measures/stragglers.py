@@ -114,8 +114,7 @@ def find(table: RankTimes, *, ratio: float = 1.04, blocks: int = 5) -> list[Stra
     if len(edges) < blocks + 1:
         return []
     blocked = np.array([np.nanmedian(table.seconds[a:b], axis=0) for a, b in pairwise(edges)])
-    # With two ranks the median lies half-way between them; the faster one is the better measure of a healthy rank.
-    middle = np.nanmedian(blocked, axis=1) if width > 2 else np.nanmin(blocked, axis=1)
+    middle = _usual(blocked)
     relative = blocked / middle[:, None]
     slowest = np.argmax(np.where(np.isnan(table.seconds), -np.inf, table.seconds), axis=1)
     found = []
@@ -143,12 +142,17 @@ def find(table: RankTimes, *, ratio: float = 1.04, blocks: int = 5) -> list[Stra
     return sorted([*often, *(s for s in found if s.rank not in {o.rank for o in often})], key=lambda s: s.rank)
 
 
+def _usual(seconds: Floats) -> Floats:
+    """The lower median over ranks: where half of them are slow, the median lies half-way between the two levels."""
+    return np.asarray(np.nanquantile(seconds, 0.5, axis=1, method="lower"))
+
+
 def _now_and_then(table: RankTimes, *, least: int = 10, mine: float = 0.8, share: float = 0.05) -> list[Straggler]:
     """A rank that holds nearly all of the single slow times: at least `least` of them, and the share `mine` of all ranks'."""
     count, width = table.seconds.shape
     if width < 3:
         return []
-    middle = np.nanmedian(table.seconds, axis=1)
+    middle = _usual(table.seconds)
     relative = table.seconds / middle[:, None]
     noise = 1.4826 * float(np.nanmedian(np.abs(relative - 1)))
     slow = relative > 1 + max(0.1, 6 * noise)
@@ -185,11 +189,6 @@ def _sharpened(table: RankTimes, column: int, first: int, stop: int, size: int, 
     """The first step of the stretch, to the step: where the rank's ratio passes half-way to its new level."""
     low = max(0, first - 2 * size)
     high = min(stop, first + 2 * size)
-    middle = (
-        np.nanmedian(table.seconds[low:high], axis=1)
-        if table.seconds.shape[1] > 2
-        else np.nanmin(table.seconds[low:high], axis=1)
-    )
-    ratio = table.seconds[low:high, column] / middle
+    ratio = table.seconds[low:high, column] / _usual(table.seconds[low:high])
     cost = np.append(0.0, np.cumsum(np.where(ratio > level, 1.0, -1.0)))
     return low + int(np.argmin(cost)) if first > 0 else first, stop

@@ -9,10 +9,14 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from gdiag.model import Report, Source, Table
-from gdiag.renderers.summary import by_reason, codes, read, source_line, verdict
-from gdiag.renderers.words import count, number, shown, unit
+from gdiag.renderers.summary import by_reason, codes, read, source_line, unchecked, verdict
+from gdiag.renderers.words import broken, count, number, shown, unit
 
 _NARROW = 24
+_MARGIN = 13
+"""Columns that the labels take."""
+_FACTS = 30
+"""Columns that format and rows take behind a path."""
 _FEW = 6
 """Files, columns and notes listed without -v."""
 
@@ -23,12 +27,12 @@ def heading(report: Report, *, judged: bool = True) -> Text:
     return line.append(f" · {verdict(report)}", "bold") if judged else line
 
 
-def sections(report: Report, *, verbose: bool) -> list[RenderableType]:
+def sections(report: Report, *, verbose: bool, width: int = 80) -> list[RenderableType]:
     """The log itself, checks made and not made, advice."""
     grid = Grid.grid(padding=(0, 1))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(ratio=1, overflow="fold")
-    for label, line in _lines(report, verbose=verbose):
+    for label, line in _lines(report, verbose=verbose, width=width - _MARGIN):
         grid.add_row(f" {label}", line)
     return ["", grid]
 
@@ -72,10 +76,13 @@ def _short(table: Table) -> bool:
     return all(len(number(row[0])) <= _NARROW for row in table.rows)
 
 
-def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:
+def _lines(report: Report, *, verbose: bool, width: int) -> Iterator[tuple[str, Text]]:
     most = len(report.sources) if verbose else _FEW
+    folder = _folder(report, width)
+    if folder:
+        yield "log", Text(f"in {broken(folder, width - 3)}")
     for place, source in enumerate(report.sources[:most]):
-        yield ("log" if not place else "", Text(source_line(source)))
+        yield ("log" if not place and not folder else "", Text(source_line(source, folder)))
         for note in source.notes[: None if verbose else _FEW]:
             yield "", Text(f"note: {shown(note)}", style="yellow")
         if mapping := _mapping(source, verbose=verbose):
@@ -89,10 +96,7 @@ def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:
         for place, (reason, several) in enumerate(reasons.items()):
             yield ("not checked" if not place else "", Text(f"{shown(reason)}: {codes(several)}"))
     elif reasons:
-        yield (
-            "not checked",
-            Text(", ".join(f"{codes(several)} ({shown(reason)})" for reason, several in reasons.items())),
-        )
+        yield "not checked", Text(unchecked(report, width))
     snippets = False
     for place, advice in enumerate(report.advice):
         sentence, colon, rest = advice.partition(": ")
@@ -100,6 +104,18 @@ def _lines(report: Report, *, verbose: bool) -> Iterator[tuple[str, Text]]:
         yield ("next time" if not place else "", Text(shown(f"{sentence}{colon}{rest}" if verbose else sentence)))
     if snippets and not verbose:
         yield "", Text("(-v shows a line to paste for each)", style="dim")
+
+
+def _folder(report: Report, width: int) -> str:
+    """The folder of all files where their paths are too long for a line each, with the stroke behind it; else nothing."""
+    paths = [source.path for source in report.sources if "/" in source.path]
+    if not paths or len(paths) < len(report.sources) or max(map(len, paths)) < width - _FACTS:
+        return ""
+    parents = [path.rsplit("/", 1)[0].split("/") for path in paths]
+    same = 0
+    while all(len(p) > same and p[same] == parents[0][same] for p in parents):
+        same += 1
+    return "/".join(parents[0][:same]) + "/" if same > 1 or parents[0][0] else ""
 
 
 def _mapping(source: Source, *, verbose: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gdiag.model import Incident, Report, Run, Severity, Source
-from gdiag.renderers.words import count, shown, span
+from gdiag.renderers.words import count, shown, span, tail
 
 
 def verdict(report: Report) -> str:
@@ -21,7 +21,7 @@ def _tally(how_many: int, severity: Severity) -> str:
 def read(report: Report) -> str:
     """run.jsonl, 1,200 rows, steps 0–1199."""
     rows = sum(source.rows for source in report.sources)
-    files = shown(report.sources[0].path) if len(report.sources) == 1 else count(len(report.sources), "file")
+    files = tail(report.sources[0].path) if len(report.sources) == 1 else count(len(report.sources), "file")
     steps = _steps(report.runs[0]) if len(report.runs) == 1 else count(len(report.runs), "run")
     return ", ".join(filter(None, [files, count(rows, "row"), steps]))
 
@@ -67,10 +67,25 @@ def said(incident: Incident, report: Report) -> str:
     return f"{shown(top.message)}{words}"
 
 
-def source_line(source: Source) -> str:
-    """run.jsonl: jsonl, 1,200 rows, 2 rejected."""
+def source_line(source: Source, folder: str = "") -> str:
+    """run.jsonl: jsonl, 1,200 rows, 2 rejected; the path below `folder`."""
     rejected = f", {source.rejected:,} rejected" if source.rejected else ""
-    return f"{shown(source.path)}: {shown(source.format)}, {count(source.rows, 'row')}{rejected}"
+    return f"{shown(source.path.removeprefix(folder))}: {shown(source.format)}, {count(source.rows, 'row')}{rejected}"
+
+
+def unchecked(report: Report, width: int) -> str:
+    """What could not run and why where `width` columns hold it, else how many and the commonest reasons."""
+    whole = ", ".join(f"{codes(several)} ({shown(reason)})" for reason, several in by_reason(report).items())
+    if len(whole) <= width:
+        return whole
+    counts = sorted(((len(c), reason) for reason, c in by_reason(report).items()), key=lambda pair: -pair[0])
+    said = f"{len(report.skipped)}, -v names each:"
+    for place, (how_many, reason) in enumerate(counts):
+        more = f"{' ' if not place else ', '}{shown(reason)} ({how_many})"
+        if place and len(said) + len(more) > width - 3:
+            return f"{said}, …"
+        said += more
+    return said
 
 
 def by_reason(report: Report) -> dict[str, list[str]]:

@@ -88,7 +88,7 @@ def _parts(report: Report, screen: Screen) -> list[RenderableType]:
         parts += ["", Text(summary.silence(report))]
     parts += _sweeps(report, screen)
     parts += coverage.tables(report)
-    parts += coverage.sections(report, verbose=screen.verbose)
+    parts += coverage.sections(report, verbose=screen.verbose, width=screen.width)
     return parts
 
 
@@ -190,7 +190,7 @@ def _seen(incident: Incident, report: Report) -> str:
         if first is None
         else f"line {first.line}"
         if len(report.sources) == 1
-        else words.place(first).split(" · ")[0]
+        else f"{words.tail(str(first.file))}:{first.line}"
     )
     return " · ".join(filter(None, [", ".join(names[:4]) + (" …" if len(names) > 4 else ""), place]))
 

@@ -141,6 +141,24 @@ def _samples(data: DataWindow | None) -> list[str]:
     return [] if data is None else [f"samples {span(data.first_sample, data.last_sample - 1)}"]
 
 
+def tail(path: str, most: int = 40) -> str:
+    """A path shown by its last parts: …/node-3/attempt_2/run.jsonl."""
+    parts = shown(path).split("/")
+    while len(parts) > 1 and len("/".join(parts)) + 2 > most:
+        parts = parts[1:]
+    return "/".join(parts) if len("/".join(parts)) == len(shown(path)) else "…/" + "/".join(parts)
+
+
+def broken(path: str, width: int) -> str:
+    """A path over several lines of at most `width` columns where it can be parted between its parts."""
+    lines = [""]
+    for part in shown(path).replace("/", "/\0").split("\0"):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
 def place(location: Location) -> str:
     """logs/run.jsonl:268 · step 267–271 · layer blocks.0.fc."""
     parts = []

@@ -126,9 +126,10 @@ def _strips(view: Telemetry, name: str) -> Table:
         for cell, temperature, throttled in own.select("cell", "t", "throttled").iter_rows():
             strip[cell] = THROTTLED if throttled else _sign(temperature, limits[(host, gpu)])
         drawn.append((_host(host), gpu, "".join(strip)))
-    unit = "s" if part.timed else "row"
+    hours = (high - low) / 3600
+    until = f"{high - low:.0f} rows" if not part.timed else f"{hours:.1f} h" if hours >= 2 else f"{60 * hours:.0f} min"
     has_host = any(row[0] is not None for row in drawn)
-    columns = (Column("host"), Column("gpu"), Column(f"0 … {high - low:.0f} {unit}"))
+    columns = (Column("host"), Column("gpu"), Column(f"0 … {until}"))
     kept = tuple(drawn) if has_host else tuple(row[1:] for row in drawn)
     return Table(
         f"Temperature over time{name}: {LEVELS[0]} {COLDEST:.0f} °C … {LEVELS[-1]} the model's limit, {THROTTLED} throttled",

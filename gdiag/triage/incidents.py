@@ -69,6 +69,10 @@ ROOM: Final = {"GD0": "log", "GD1": "model", "GD2": "model", "GD3": "model", "GD
 HARDWARE: Final = frozenset({"GD403", "GD404", "GD606"})
 """The machine's own reports: they join whatever the model did within a few rows of them."""
 
+SLOWED: Final = frozenset({"GD501", "GD502", "GD504"})
+UNTIMED: Final = frozenset({"GD601", "GD603", "GD604"})
+"""What telemetry without a clock says of slow GPUs, and what it does to the steps."""
+
 NEAR_ROWS: Final = 10
 """Logged rows within which two findings of one room count as one event: the spike scan merges hot rows over the same gap."""
 
@@ -163,7 +167,7 @@ def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
     for home in same:
         if home.codes <= LEARNING:
             continue
-        if step is None and _overlaps_in_time(finding, home):
+        if step is None and (_overlaps_in_time(finding, home) or _only_slowdown(finding, home, same)):
             return home
         reach = HARDWARE_ROWS / NEAR_ROWS * pad if HARDWARE & {finding.code, *home.codes} else pad
         if step is not None and home.start - reach <= step <= home.end + reach and _compatible(finding, home):
@@ -180,6 +184,12 @@ def _compatible(finding: Finding, home: Group) -> bool:
         if mine is not None and theirs and mine not in theirs:
             return False
     return True
+
+
+def _only_slowdown(finding: Finding, home: Group, same: list[Group]) -> bool:
+    """A slow GPU without a time joins the run's one slow-down: nothing else is there that it could have caused."""
+    slowed = [g for g in same if g.codes & SLOWED and max(f.severity for f in g.members) > Severity.INFO]
+    return finding.where.time is None and finding.code in UNTIMED and slowed == [home] and _compatible(finding, home)
 
 
 def _overlaps_in_time(finding: Finding, home: Group) -> bool:

@@ -90,3 +90,9 @@ def test_a_rank_that_is_slow_now_and_then_is_named() -> None:
 
 def test_ranks_that_take_turns_at_being_slow_are_quiet() -> None:
     assert straggler.analyze(ranks(dict.fromkeys(range(8), 1.4), often=0.05)) == []
+
+
+def test_a_host_that_holds_half_of_the_ranks_is_named() -> None:
+    (finding,) = straggler.analyze(ranks(dict.fromkeys(range(4, 8), 1.15)))
+    assert finding.measure("slow_ranks") == "4, 5, 6, 7"
+    assert abs((finding.number("ratio") or 0) - 1.15) < 0.02

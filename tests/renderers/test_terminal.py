@@ -6,6 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from gdiag.model import Cause, Incident, Measure, Report, Run, Segment, Severity, Skip
+from gdiag.renderers import words
 from gdiag.renderers.summary import codes
 from gdiag.renderers.terminal import Screen, render
 from tests.renderers.reports import SPIKE
@@ -130,3 +131,24 @@ def test_what_was_measured_is_said_where_neither_title_nor_cause_says_it() -> No
     quiet = replace(measured, evidence=())
     assert " what " not in render(replace(SPIKE, findings=(quiet,), incidents=(known,)))
     assert " what " not in render(SPIKE)
+
+
+def test_many_reasons_and_long_paths_take_a_line_each() -> None:
+    report = SPIKE
+    skipped = tuple(Skip(f"GD{400 + k}", f"no column number {k % 5}") for k in range(30))
+    folder = f"/experiments/{'sweep-with-a-long-name' * 2}/node-7.cluster.internal/attempt_3_after_preemption"
+    sources = tuple(replace(s, path=f"{folder}/{s.path}") for s in report.sources)
+    text = render(replace(report, skipped=skipped, sources=sources), Screen(width=80))
+    assert "not checked 30, -v names each: no column number 0 (6), …" in text
+    assert "GD410" not in text
+    assert f"in /experiments/{'sweep-with-a-long-name' * 2}/\n" in text
+    assert "             node-7.cluster.internal/attempt_3_after_preemption/" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [("run.jsonl", "run.jsonl"), ("logs/run.jsonl", "logs/run.jsonl"), (f"/data/{'a' * 40}/run.jsonl", "…/run.jsonl")],
+)
+def test_a_long_path_is_known_by_its_end(path: str, shown: str) -> None:
+    assert words.tail(path) == shown

@@ -201,3 +201,15 @@ def test_the_last_words_of_a_program_are_evidence() -> None:
     assert incidents(finding("GD008", 499, evidence=scale))[0].causes[0].cause == "loss_scale_collapse"
     loss = (*scale[:2], Measure("loss_scale_at_minimum", False))
     assert incidents(finding("GD008", 499, evidence=loss))[0].causes[0].cause == "numeric_overflow"
+
+
+def test_a_throttled_gpu_without_a_clock_joins_the_only_slow_down() -> None:
+    def untimed(gpu: int) -> Finding:
+        where = Location(run="run", gpu=gpu)
+        return Finding("GD601", "thermal-slowdown", Severity.WARNING, "throttles", where)
+
+    slow, later = finding("GD501", 500), finding("GD501", 1500)
+    (one,) = incidents(slow, untimed(3))
+    assert (one.onset_step, one.gpu) == (500, 3)
+    assert len(incidents(slow, later, untimed(3))) == 3
+    assert len(incidents(untimed(3))) == 1
