@@ -146,8 +146,11 @@ def _keep(state: Chunks, frame: pl.DataFrame, lines: pl.Series) -> None:
     if not len(lines):
         return
     idle = [name for name in frame.columns if not state.wanted(name)]
-    for name, kind in zip(idle, frame.select(idle).dtypes, strict=True):
+    for name, kind in frame.select(idle).schema.items():
         state.unused[name] = kind.is_numeric() and state.unused.get(name, True)
-    own = frame.drop(idle).rename({flat.LINE: flat.LOGGED}, strict=False)
-    state.frames.append(pl.DataFrame([lines.alias(flat.LINE), *own.iter_columns()]))
+        frame.drop_in_place(name)
+    if flat.LINE in frame.columns:
+        frame = frame.rename({flat.LINE: flat.LOGGED})
+    lines = lines.alias(flat.LINE)
+    state.frames.append(frame.insert_column(0, lines) if frame.width else lines.to_frame())
     state.objects += len(lines)

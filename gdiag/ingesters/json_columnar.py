@@ -112,9 +112,10 @@ class _Seen:
 
     def add(self, frame: pl.DataFrame) -> None:
         self.keys += frame.height * frame.width - sum(frame.null_count().row(0))
-        for column, kind in zip(frame.iter_columns(), frame.dtypes, strict=True):
+        for i, kind in enumerate(frame.dtypes):
             if isinstance(kind, _PLAIN):
                 continue
+            column = frame.to_series(i)
             if isinstance(kind, pl.Struct):
                 if column.count():
                     self.add(column.drop_nulls().struct.unnest())

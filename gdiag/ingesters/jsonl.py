@@ -15,6 +15,7 @@ from gdiag.ingesters.values import escape
 
 FORMAT = "jsonl"
 _LONG_LINE: Final = 60_000
+_WIDE: Final = 256
 
 
 def recognise(given: Input) -> float:
@@ -46,7 +47,7 @@ def read(given: Input, options: Options) -> Reading:
     found = json_chunks.read(*given.opened(), cache(lambda name: claims.wanted(name, options)))
     if not found.frames:
         raise InputError(f"{given.path} has no line that is a JSON object")
-    frame = pl.concat(found.frames, how="diagonal_relaxed")
+    frame = _joined(found.frames)
     found.frames.clear()
     columns.refuse_other(given.path, frame, options)
     notes = []
@@ -58,6 +59,16 @@ def read(given: Input, options: Options) -> Reading:
         given.path, FORMAT, frame, options, rejects=_rejects(found), notes=notes, rows=found.objects,
         unused=[name for name, numeric in found.unused.items() if numeric],
     )  # fmt: skip
+
+
+def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """All rows. Many columns are put in one piece each: every step that follows costs by the number of pieces."""
+    try:
+        frame = pl.concat(frames)
+    except pl.exceptions.PolarsError:
+        # Another column here and there: this looks at every column of every frame.
+        frame = pl.concat(frames, how="diagonal_relaxed")
+    return frame.rechunk() if frame.width > _WIDE else frame
 
 
 def _rejects(found: json_chunks.Chunks) -> pl.DataFrame:
