@@ -65,13 +65,18 @@ def analyze(run: RunView) -> list[Finding]:
                 CODE,
                 NAME,
                 Severity.INFO,
-                f"a step takes {slow.ratio:.2g} times as long every {rhythm.period:.4g} steps"
+                f"a step takes {slow.ratio:.2g} times as long every {_steps(rhythm.period)} steps"
                 f"{f', as the {meaning} interval does' if meaning else ''}{timing.held_by(slow)}: {cost:.1f} % of the time",
                 timing.place(run, view, slow),
                 tuple(evidence),
             )
         )
     return found
+
+
+def _steps(period: float) -> str:
+    """50,000 or 127.4: a period may be a fraction of a step."""
+    return f"{period:,.1f}".removesuffix(".0")
 
 
 def _known(run: RunView) -> dict[str, tuple[float, str]]:

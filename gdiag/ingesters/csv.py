@@ -84,7 +84,9 @@ def read(given: Input, options: Options) -> Reading:
     monitor = {"r", "l", "t"} <= set(frame.columns)
     if monitor:
         frame = _monitor(frame, data)
-        notes.append("episodes of a reinforcement-learning monitor: rewards are not judged")
+        notes.append(
+            "episodes of a reinforcement-learning monitor: the step counts their steps; rewards are not judged"
+        )
     if algoperf.fits(frame.columns):
         frame = algoperf.restore_nan(frame)
         notes.append("empty metric cells of this format are NaN")
@@ -182,13 +184,16 @@ def _refuse_runs(path: str, frame: pl.DataFrame, options: Options) -> None:
 
 
 def _monitor(frame: pl.DataFrame, data: bytes) -> pl.DataFrame:
-    """Stable-Baselines3 monitor: `t` counts seconds since the start that the first line gives; episodes are no steps."""
+    """Stable-Baselines3 monitor: a row is an episode of `l` steps, `t` counts seconds since the start that the first line gives."""
     try:
         start = json.loads(data.split(b"\n", 1)[0].lstrip(b"#"))["t_start"]
     except (ValueError, KeyError, TypeError):
         start = 0.0
     offset = float(start) if isinstance(start, int | float) else 0.0
-    return frame.with_columns(time=pl.col("t").cast(pl.Float64, strict=False) + offset).drop("t")
+    length = pl.col("l").cast(pl.Float64, strict=False).fill_null(0).round().cast(pl.Int64)
+    return frame.with_columns(step=length.cum_sum(), time=pl.col("t").cast(pl.Float64, strict=False) + offset).drop(
+        "l", "t"
+    )
 
 
 def _spoken(names: list[str], row: list[str]) -> bool:

@@ -8,21 +8,26 @@ from gdiag.measures.baseline import Baseline, Floats, running_median
 
 
 class Line:
-    """A level that falls with the logarithm of the row, or stays."""
+    """A level that falls with the logarithm of the row down to a floor, or stays."""
 
-    def __init__(self, level: float, slope: float, origin: int) -> None:
-        self.level, self.slope, self.origin = level, slope, origin
+    def __init__(self, level: float, slope: float, origin: int, floor: float = -np.inf) -> None:
+        self.level, self.slope, self.origin, self.floor = level, slope, origin, floor
 
     def __call__(self, row: int) -> float:
-        return self.level + self.slope * float(np.log((row + 1) / (self.origin + 1)))
+        return max(self.floor, self.level + self.slope * float(np.log((row + 1) / (self.origin + 1))))
 
     def over(self, first: int, last: int) -> Floats:
         """The level at rows first … last, `last` exclusive."""
-        return self.level + self.slope * np.log((np.arange(first, last) + 1) / (self.origin + 1))
+        fall = self.level + self.slope * np.log((np.arange(first, last) + 1) / (self.origin + 1))
+        return np.maximum(self.floor, fall)
 
 
 def expected_level(value: Floats, base: Baseline, onset: int) -> Line:
-    """The level that rows from `onset` on would have had: Theil-Sen in log-time over the ten blocks before, never rising."""
+    """The level that rows from `onset` on would have had: Theil-Sen in log-time over the ten blocks before, never rising.
+
+    A curve that is nowhere below zero is not expected to fall below half its level: a loss that has just been driven
+    close to zero promises no further fall of that size.
+    """
     span = min(onset, 5 * base.window)
     width = span // 10
     level = float(base.level[onset])
@@ -32,7 +37,7 @@ def expected_level(value: Floats, base: Baseline, onset: int) -> Line:
     when = np.log(onset - 10 * width + width * (np.arange(10) + 0.5) + 1)
     i, j = np.triu_indices(10, 1)
     slope = min(0.0, float(np.median((blocks[j] - blocks[i]) / (when[j] - when[i]))))
-    return Line(level, slope, onset)
+    return Line(level, slope, onset, level / 2 if float(value.min()) >= 0 else -np.inf)
 
 
 def recovery_row(value: Floats, expected: Line, onset: int, peak: int, margin: float, scale: float) -> int | None:

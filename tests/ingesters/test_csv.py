@@ -105,6 +105,7 @@ def test_a_monitor_of_episodes_is_read(tmp_path: Path) -> None:
     records = loaded(tmp_path, '#{"t_start": 1600000000.0, "env_id": "X"}\nr,l,t\n-1.5,10,0.5\n-1.25,12,1.5\n')
     assert records.sources[0].rows == 2
     assert records.steps["time"].to_list() == [1600000000.5, 1600000001.5]
+    assert records.steps["step"].to_list() == [10, 22]
 
 
 @settings(max_examples=60, deadline=None)
