@@ -1,7 +1,8 @@
 """The run ended abnormally.
 
 What it checks: what the log says about the end: an exit with an error, out of memory, a lost GPU, a timeout of a
-collective, a connection that NCCL lost. A tracker's file without its exit record is context only: the run was killed, or is still going.
+collective, a connection that NCCL lost. A run that somebody stopped by hand (an interrupt) and a tracker's file without its exit record
+(the run was killed, or is still going) are context only.
 
 Why it matters: steps since the last checkpoint are lost, and the same cause ends the next attempt.
 
@@ -31,6 +32,9 @@ NUMERIC = r"(?i)\bloss\b.{0,30}\b(?:nan|inf\w*|not finite|non-?finite)\b|non-?fi
 SCALE = r"(?i)minimum loss scale|loss scale (?:is )?(?:already )?at (?:its )?minimum"
 """What programs say that stop over a loss that is no number, or a loss scale that cannot fall further (fairseq, DeepSpeed)."""
 
+BY_HAND = r"\bKeyboardInterrupt\b|\bSIGINT\b|\bexit code 130\b"
+"""An interrupt: Ctrl-C, or a launcher that passes it on."""
+
 
 def analyze(run: RunView, *, most_text: int = 200) -> list[Finding]:
     """At most one finding; `most_text` is how many characters of the log's own words are quoted."""
@@ -47,15 +51,16 @@ def analyze(run: RunView, *, most_text: int = 200) -> list[Finding]:
     steps = run.paths[0].frame["step"]
     step = row.get("step") if row.get("step") is not None else (int(steps[-1]) if len(steps) else None)
     at = f" at step {step}" if step is not None else ""
-    measures = [Measure("kind", kind)]
+    by_hand = kind == "exit" and ends.filter(pl.col("text").str.contains(BY_HAND)).height > 0
+    measures = [Measure("kind", kind), *([Measure("by_hand", True)] if by_hand else [])]
     if row.get("text"):
         measures.append(Measure("text", str(row["text"])[:most_text]))
         at_minimum = re.search(SCALE, str(row["text"])) is not None
         if at_minimum or re.search(NUMERIC, str(row["text"])):
             measures += [Measure("numeric", True), Measure("loss_scale_at_minimum", at_minimum)]
     where = run.where(row, step=step, last_step=step, rank=row.get("rank"), host=row.get("host"), gpu=row.get("gpu"))
-    said = f"Run ends abnormally{why}{at}"
-    return [Finding(CODE, NAME, Severity.WARNING, said, where, tuple(measures))]
+    said = f"Run is stopped by hand{at}" if by_hand else f"Run ends abnormally{why}{at}"
+    return [Finding(CODE, NAME, Severity.INFO if by_hand else Severity.WARNING, said, where, tuple(measures))]
 
 
 def _open(run: RunView, ends: pl.DataFrame) -> list[Finding]:

@@ -207,7 +207,9 @@ def _load(name: str, cell: bytes | None) -> dict[str, flat.Cell]:
 def _exit(run: _Run) -> tuple[Exit, pl.DataFrame | None]:
     if run.exit_code == 0:
         return "clean", None
-    trace = next((line.strip() for line in reversed(run.console) if "Error" in line), "")
+    # The hook that reports an interrupt may fail itself: its own error says nothing.
+    lines = [line.strip() for piece in run.console for line in piece.splitlines()]
+    trace = next((line for word in ("KeyboardInterrupt", "Error") for line in reversed(lines) if word in line), "")
     said = "no exit record" if run.exit_code is None else f"exit code {run.exit_code}"
     text = escape(f"{said}: {trace}" if trace else said, 200)
     event = {"kind": ["exit"], "value": [None if run.exit_code is None else float(run.exit_code)], "text": [text]}

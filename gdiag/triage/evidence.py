@@ -471,6 +471,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("loss_scale_collapse", "numerics", 5.0, flagged("loss_scale_at_minimum", "the run stopped with its loss scale at the minimum", "GD008")),
     Rule("numeric_overflow", "numerics", 2.5, _stopped_over_numbers),
     Rule("software_fault", "numerics", -2.5, flagged("numeric", "the run stopped over its numbers, not over an error", "GD008")),
+    *(Rule(cause, "config", -3.0, flagged("by_hand", "somebody stopped the run", "GD008")) for cause in ("software_fault", "hardware_fault", "memory_pressure", "time_limit", "link_fault")),
     Rule("memory_pressure", "numerics", -2.5, flagged("numeric", "the run stopped over its numbers, not over its memory", "GD008")),
     # Validation: what harms the model moves it, a change of the training data or of the loader does not.
     Rule("data_order", "loss", 1.2, _eval_flat),

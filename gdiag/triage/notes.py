@@ -24,4 +24,8 @@ def note(case: Case) -> str | None:
         return "No action: a dip that recovers is a switch of algorithm or protocol; NCCL_ALGO and NCCL_PROTO move it"
     if case.lead.code == "GD706" and case.number("pauses", "GD706"):
         return "No action by itself: pausing is flow control at work; read the counters again after a job to see whether they grow"
+    if case.lead.code == "GD008" and case.value("by_hand", "GD008") is True:
+        return (
+            "No action: whoever stopped the run, or its launcher, knows why; steps since the last checkpoint are lost"
+        )
     return _NOTES.get(case.lead.code)

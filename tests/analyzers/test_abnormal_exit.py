@@ -38,6 +38,14 @@ def test_quiet_on_a_clean_exit_and_on_an_event_before_the_end() -> None:
     assert analyze(ended("oom", "unknown", step=500)) == []
 
 
+def test_a_run_stopped_by_hand_is_context() -> None:
+    (finding,) = analyze(ended("exit", "abnormal", text="exit code 255: KeyboardInterrupt"))
+    assert finding.severity is Severity.INFO
+    assert finding.message == "Run is stopped by hand at step 999"
+    assert finding.measure("by_hand") is True
+    assert analyze(ended("oom", "abnormal", text="KeyboardInterrupt"))[0].severity is Severity.WARNING
+
+
 def test_a_missing_exit_record_is_context() -> None:
     (finding,) = analyze(ended("exit", "unknown", text="no exit record"))
     assert finding.severity is Severity.INFO

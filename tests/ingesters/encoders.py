@@ -68,6 +68,10 @@ def run_record(name: str, config: Mapping[str, object]) -> bytes:
     return message(17, message(4, items) + message(8, name.encode()))
 
 
+def output_record(text: str) -> bytes:
+    return message(13, message(3, text.encode()))
+
+
 def exit_record(code: int) -> bytes:
     return message(18, number_field(1, code) if code else b"")
 

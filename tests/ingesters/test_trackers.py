@@ -64,6 +64,18 @@ def test_wandb_without_a_clean_exit(tmp_path: Path, code: int | None, value: flo
     assert records.events.select("kind", "value").rows() == [("exit", value)]
 
 
+def test_the_console_in_a_wandb_file_says_why_it_ended(tmp_path: Path) -> None:
+    said = "Traceback (most recent call last):\n  loss.backward()\nKeyboardInterrupt\n"
+    ends = [
+        encoders.output_record(said),
+        encoders.output_record("Error in sys.excepthook:\n"),
+        encoders.exit_record(255),
+    ]
+    rows = [encoders.history({"loss": 1.0 / (i + 1), "_step": i}) for i in range(5)]
+    (tmp_path / "run-x.wandb").write_bytes(encoders.wandb_file([*rows, *ends]))
+    assert load([tmp_path / "run-x.wandb"]).events["text"].to_list() == ["exit code 255: KeyboardInterrupt"]
+
+
 WANDB = wandb(300)
 
 
