@@ -154,13 +154,13 @@ def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
             g for g in groups if any(f.code == "GD211" and f.where.layer == finding.where.layer for f in g.members)
         )
         return next(same_layer, None)
-    if finding.code in ALONE and not (finding.code == "GD305" and finding.severity > Severity.INFO):
+    if _alone(finding):
         return None
     if finding.measure("meets_slow_steps") is True:
         slow = (g for g in groups if g.room == "time" or "GD009" in g.codes)
         return next((g for g in slow if _overlaps_in_time(finding, g)), None)
     room = _room(finding) if finding.code in PATTERN or finding.code.startswith(("GD5", "GD6")) else "model"
-    same = [g for g in groups if g.room == room and not g.codes <= ALONE]
+    same = [g for g in groups if g.room == room and not all(_alone(f) for f in g.members)]
     if finding.code in LEARNING:
         return next((g for g in same if g.codes & LEARNING), None)
     step = finding.where.step
@@ -173,6 +173,18 @@ def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
         if step is not None and home.start - reach <= step <= home.end + reach and _compatible(finding, home):
             return home
     return None
+
+
+def _alone(finding: Finding) -> bool:
+    """Whether a finding is about a stretch or the log; a missing warm-up that ends badly and a surge of updates are events."""
+    if finding.code == "GD305" and finding.severity > Severity.INFO:
+        return False
+    return finding.code in ALONE and not _surge(finding)
+
+
+def _surge(finding: Finding) -> bool:
+    """Whether GD209 tells of an update norm that rises at once, not of its level."""
+    return finding.code == "GD209" and finding.measure("grad_lead") is not None
 
 
 def _compatible(finding: Finding, home: Group) -> bool:
@@ -231,7 +243,7 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
     """Name and place an event."""
     lead = min((f for f in members if f.code in PATTERN), key=_precedence)
     spread = frozenset() if lead.code in LEARNING else LEARNING
-    events = [f for f in members if f is lead or f.code not in ALONE | spread | {"GD008"}]
+    events = [f for f in members if f is lead or _surge(f) or f.code not in ALONE | spread | {"GD008"}]
     alarms = [f for f in events if f.severity >= min(lead.severity, Severity.WARNING)] or events
     if lead.code not in HINTS:  # what is said of the whole run dates nothing that has an onset of its own
         alarms = [f for f in alarms if f is lead or f.measure("from_start") is not True]
@@ -242,7 +254,7 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
     steps = [f.where.step for f in alarms if f.where.step is not None]
     lasts = [f.where.last_step or f.where.step for f in alarms if f.where.step is not None]
     return Case(
-        pattern=PATTERN[lead.code], lead=lead, findings=tuple(members), others=others, facts=facts,
+        pattern="gradient_explosion" if _surge(lead) else PATTERN[lead.code], lead=lead, findings=tuple(members), others=others, facts=facts,
         onset=min(steps, default=None), last=max((s for s in lasts if s is not None), default=None),
         layer=_layer(members, lead), rank=_first([lead.where.rank, *(f.where.rank for f in members)]),
         host=_first([lead.where.host, *(f.where.host for f in members)]),

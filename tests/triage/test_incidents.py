@@ -213,3 +213,12 @@ def test_a_throttled_gpu_without_a_clock_joins_the_only_slow_down() -> None:
     assert (one.onset_step, one.gpu) == (500, 3)
     assert len(incidents(slow, later, untimed(3))) == 3
     assert len(incidents(untimed(3))) == 1
+
+
+def test_a_surge_of_updates_belongs_to_the_spike_it_makes() -> None:
+    surge = finding("GD209", 998, 1002, evidence=(Measure("grad_lead", 0.0),))
+    spike = finding("GD102", 1000, 1030)
+    (incident,) = explain([surge, spike], {})
+    assert (incident.pattern, incident.onset_step) == ("single_spike", 998)
+    (alone,) = explain([surge], {})
+    assert (alone.pattern, alone.title) == ("gradient_explosion", "Update norm surges from step 998")
