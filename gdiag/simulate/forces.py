@@ -53,6 +53,8 @@ class Forces:
     stabilises: bool = True
     """Whether curvature falls during an instability, which ends it."""
     grad_gain: Floats = field(init=False)
+    update_gain: Floats = field(init=False)
+    """Gain of every update over what the rate gives: a second moment that lags behind."""
     layer_gain: Floats = field(init=False)
     param_gain: Floats = field(init=False)
     dead: Bools = field(init=False)
@@ -129,6 +131,7 @@ class Forces:
         for name in (
             "excess", "kick", "shift", "grad_gain", "output", "eval_shift", "compute", "comm", "data", "pause", "entropy",
             "memory", "duplicates",
+            "update_gain",
         ):  # fmt: skip
             setattr(self, name, np.zeros(n))
         self.feel, self.sharpness = np.ones(n), np.ones(n)

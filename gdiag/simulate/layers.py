@@ -97,7 +97,7 @@ def _weights(forces: Forces, curve: Curve, grad: Floats, rng: np.random.Generato
     gain = np.array([layer.kind == "norm" for layer in made.network.layers])
     square = np.where(gain, 1.0, 0.02) ** 2 * size
     weight, update = np.empty((n, len(size))), np.empty((n, len(size)))
-    rms = 0.3 * np.exp(0.03 * rng.standard_normal((n, len(size))))
+    rms = 0.3 * np.exp(0.03 * rng.standard_normal((n, len(size))) + forces.update_gain[:, None])
     broken = False
     rate = forces.rate * made.peak
     finite = np.isfinite(grad).all(axis=1) & np.isfinite(np.where(forces.nan_loss, np.nan, 0.0))

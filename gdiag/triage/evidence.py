@@ -394,6 +394,9 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("optimizer_instability", "loss", -0.9, flagged("at_once", "the loss is at its new level from the first row on, without a climb", "GD105")),
     Rule("config_change", "loss", 0.5, flagged("at_once", "the loss is at its new level from the first row on", "GD105")),
     Rule("data_order", "loss", 0.5, flagged("at_once", "the loss is at its new level from the first row on", "GD105")),
+    # A stale second moment is a hypothesis while norms alone speak for it; a logged moment that is outgrown is evidence.
+    Rule("optimizer_instability", "numerics", 1.2, found("GD214")),
+    Rule("optimizer_instability", "numerics", 2.2, at_least("measured_rms", 2.3, "a layer's gradient outgrows its logged second moment {:.1f}-fold before the onset", "GD214")),
     # Learning rate. Where the rate is a small share of its peak, a rate that is too high is an unlikely story.
     Rule("lr_jump", "schedule", 5.0, nearby("GD302", 12, Severity.WARNING)),
     Rule("lr_jump", "schedule", -2.2, _steady_lr),
@@ -533,7 +536,11 @@ WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
         (("steps.sample_start", "steps.samples"), "sample ids per step, to replay the batch"),
         (("steps.token_entropy", "steps.duplicate_share"), "token entropy, length or share of duplicates of each batch"),
     ),
-    "optimizer_instability": ((("layers.grad_norm",), "per-layer gradient norms"), (("layers.update_norm", "steps.update_norm"), "update norms")),
+    "optimizer_instability": (
+        (("layers.update_norm", "steps.update_norm"), "update norms"),
+        (("layers.second_moment",), "Adam's second moment (exp_avg_sq) per layer"),
+        (("layers.grad_norm",), "per-layer gradient norms"),
+    ),
     "lr_too_high": ((("steps.lr",), "the learning rate per step"), (("steps.grad_norm",), "the gradient norm before clipping")),
     "lr_jump": ((("steps.lr",), "the learning rate per step"),),
     "attention_logit_growth": ((("layers.attention_logit", "steps.attention_logit"), "the largest attention logit per layer"),),

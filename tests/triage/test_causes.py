@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdiag.model import DataWindow, Finding, Location, Measure, Pattern, Severity
+from gdiag.model import Cause, DataWindow, Finding, Location, Measure, Pattern, Severity
 from gdiag.triage.case import Case
 from gdiag.triage.causes import rank
 from gdiag.triage.facts import RunFacts
@@ -250,3 +250,17 @@ def test_a_schedule_stepped_twice_is_put_down_to_the_resume_where_there_is_one(m
     lead = Finding("GD306", "n", Severity.WARNING, "m", Location(run="run", step=100), evidence)
     causes = rank(Case("lr_discontinuity", lead, (lead,), onset=100))
     assert {"lr_jump", first} <= {c.cause for c in causes[:2]}
+
+
+def test_a_stale_second_moment_is_a_hypothesis_until_it_is_logged() -> None:
+    def share(*evidence: Measure, columns: frozenset[str] = frozenset()) -> Cause:
+        lead = Finding("GD102", "loss-spike", Severity.WARNING, "a spike", Location(run="run", step=100))
+        stale = Finding("GD214", "stale-second-moment", Severity.INFO, "quiet", Location(run="run", step=100), evidence)
+        found = rank(Case("single_spike", lead, (lead, stale), onset=100, facts=RunFacts("run", columns=columns)))
+        return next(c for c in found if c.cause == "optimizer_instability")
+
+    estimated, measured = share(), share(Measure("measured_rms", 3.0), columns=frozenset({"layers.second_moment"}))
+    assert estimated.score < measured.score
+    assert estimated.band != "high"
+    assert {"update norms", "Adam's second moment (exp_avg_sq) per layer"} <= set(estimated.missing)
+    assert "Adam's second moment (exp_avg_sq) per layer" not in measured.missing

@@ -188,6 +188,21 @@ def _scale_collapse(forces: Forces) -> list[Event]:
     return [Event("loss_scale_collapse", causes, ("skipped_steps", "nonfinite"), forces.seen(at), tolerates_more=True)]
 
 
+def _stale_moments(forces: Forces) -> list[Event]:
+    """Gradients fall asleep for hundreds of steps; the first of the old size makes a step that is far too large."""
+    length = int(forces.rng.integers(max(60, forces.n // 8), max(61, forces.n // 4)))
+    at = forces.pick(0.45, 0.9)
+    forces.grad_gain[max(0, at - length) : at] -= float(forces.rng.uniform(0.9, 1.4))
+    forces.grad_gain[at : at + 4] += float(forces.rng.uniform(1.2, 1.8))
+    forces.update_gain[at : at + 4] += float(np.log(forces.rng.uniform(5, 9)))
+    lag = int(forces.rng.integers(1, 4))
+    forces.kick[at + lag], forces.half_life = forces.size(0.5, 2.0), float(forces.rng.uniform(8, 30))
+    forces.config["adam_beta2"] = "0.999"
+    patterns = ("single_spike", "gradient_explosion", "parameter_growth")
+    causes = ("optimizer_instability",)
+    return [Event("stale_second_moment", causes, patterns, forces.seen(at + lag), tolerates_more=True)]
+
+
 _LAYERS: Final = needs("grad", "lr", "layers")
 _WEIGHTS: Final = _LAYERS | needs("params")
 FAULTS: Final = (
@@ -200,6 +215,8 @@ FAULTS: Final = (
     Fault("attention-logit-growth", "attention logits of one block grow until the loss spikes", _attention, _LAYERS | needs("attention"), sudden=False),
     Fault("output-logit-growth", "output logits and the head grow late in the run", _output, _WEIGHTS | needs("output"), sudden=False),
     Fault("parameter-growth", "weights grow without decay", _parameter_growth, _WEIGHTS, sudden=False),
+    Fault("stale-second-moment", "gradients stay small for long, then one of the old size makes Adam's step far too large", _stale_moments,
+          needs("grad", "lr", "updates"), sudden=False),
     Fault("weight-bit-flip", "one weight is corrupted: its tensor's norm jumps", _weight_flip, _WEIGHTS, sudden=False),
     Fault("rare-token", "a rare token's embedding gradient dominates one step", _rare_token, _LAYERS | needs("ids"), sudden=False),
     Fault("loss-scale-collapse", "fp16 overflows step after step down to the smallest scale", _scale_collapse, needs("grad", "lr", "scale"), sudden=False),

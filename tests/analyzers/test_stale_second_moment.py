@@ -1,0 +1,62 @@
+"""GD214: loss events after a long stretch of small gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gdiag.analyzers.stale_second_moment import analyze
+from gdiag.measures.run import RunView
+from gdiag.model import Severity
+from tests.analyzers.made_runs import Floats, learning, view
+
+
+def run(quiet: float = 0.3, *, rows: int = 300, jump: float = 8.0, seed: int = 0, **config: Any) -> RunView:
+    """A spike at step 800 after `rows` steps with gradients of `quiet` times their size."""
+    loss = learning()
+    loss[800:840] += 2.0 * 0.5 ** (np.arange(40) / 8)
+    return view({"loss": loss, "grad_norm": norms(quiet, rows, jump, seed)}, **config)
+
+
+def norms(quiet: float, rows: int, jump: float, seed: int) -> Floats:
+    grad = 0.5 * np.exp(np.random.default_rng(seed).normal(0, 0.1, 1000))
+    grad[800 - rows : 799] *= quiet
+    grad[799:803] *= quiet * jump
+    return np.asarray(grad, dtype=np.float64)
+
+
+def test_notes_a_quiet_stretch_that_ends_at_the_onset() -> None:
+    (finding,) = analyze(run(beta2=0.999))
+    assert (finding.severity, finding.where.step) == (Severity.INFO, 800)
+    assert finding.number("quiet_ratio") == pytest.approx(0.3, rel=0.1)
+    assert (finding.number("moment_rms") or 0) > 2.3
+    assert "(assumed)" not in finding.message
+
+
+def test_says_that_beta2_is_assumed() -> None:
+    (finding,) = analyze(run())
+    assert finding.measure("beta2_known") is False
+    assert "0.999 (assumed)" in finding.message
+
+
+def test_quiet_where_the_moment_follows_at_once() -> None:
+    assert analyze(run(beta2=0.95)) == []
+
+
+def test_quiet_without_a_quiet_stretch_or_without_a_jump() -> None:
+    assert analyze(run(1.0)) == []
+    assert analyze(run(jump=1.5)) == []
+    assert [analyze(run(1.0, seed=seed, jump=20.0)) for seed in range(10)] == [[]] * 10
+
+
+def test_gradients_that_shrink_all_along_are_no_quiet_stretch() -> None:
+    loss, grad = learning(), norms(1.0, 300, 20.0, 0) * (1 + np.arange(1000) / 50.0) ** -0.7
+    loss[800:840] += 2.0 * 0.5 ** (np.arange(40) / 8)
+    assert analyze(view({"loss": loss, "grad_norm": grad})) == []
+
+
+@pytest.mark.parametrize(("jump", "fires"), [(3.5, False), (9.0, True)])
+def test_threshold_is_the_jump(jump: float, fires: bool) -> None:
+    assert bool(analyze(run(jump=jump))) is fires
