@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -102,8 +103,11 @@ def _read(given: Input, options: Options) -> Reading:
     if ingester is None:
         raise InputError(f"{given.path} is of no format that gdiag knows")
     try:
-        return ingester.read(given, options)
+        reading = ingester.read(given, options)
     except _DAMAGE as error:
         # A reader met what it does not expect: its file is refused by name, and the others are still read.
         said = values.escape(str(error).partition("\n")[0], 160)
         raise InputError(f"{given.path} looks like {ingester.FORMAT} and is damaged: {said}") from error
+    if not given.note:
+        return reading
+    return replace(reading, source=replace(reading.source, notes=(given.note, *reading.source.notes)))

@@ -10,7 +10,7 @@ import polars as pl
 
 from gdiag.ingesters import grouping, machine_lines
 from gdiag.ingesters.reading import Reading
-from gdiag.model import Exit, Run, Value
+from gdiag.model import Exit, Run, Source, Value
 from gdiag.schema import KEYS, TABLES, LayerColumn, Records, empty
 
 _TABLES: Final = (
@@ -79,7 +79,7 @@ def _moment(readings: Sequence[Reading]) -> float | None:
 def _ids(readings: Sequence[Reading], groups: list[list[int]]) -> list[str]:
     if len(groups) == 1:
         return ["run"]
-    stems = [Path(readings[g[0]].source.path).name.split(".")[0] for g in groups]
+    stems = [_stem(readings[g[0]].source) for g in groups]
     if len(set(stems)) < len(stems):
         stems = [f"{Path(readings[g[0]].source.path).parent.name}/{s}" for g, s in zip(groups, stems, strict=True)]
     seen: dict[str, int] = {}
@@ -88,6 +88,13 @@ def _ids(readings: Sequence[Reading], groups: list[list[int]]) -> list[str]:
         seen[stem] = seen.get(stem, 0) + 1
         ids.append(stem if seen[stem] == 1 else f"{stem}-{seen[stem]}")
     return ids
+
+
+def _stem(source: Source) -> str:
+    """What a run is called by its file; MLflow's files are called by their metric and their folder by the run."""
+    if source.format == "mlflow" and "/metrics/" in source.path:
+        return Path(source.path.rpartition("/metrics/")[0]).name
+    return Path(source.path).name.split(".")[0]
 
 
 def _inner_runs(readings: Sequence[Reading]) -> list[str]:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from pathlib import PurePath
 from typing import Final
 
 import polars as pl
@@ -22,6 +23,7 @@ _DIGITS: Final = re.compile(r"[-+]?(?:\d[\d.,]*(?:[eE][-+]?\d+)?|\bnan\b)")
 _LINE: Final = columns.LINE
 _HEAD: Final = 1 << 16
 _FEW: Final = 5
+_SPLITS: Final = ("train", "eval", "val", "valid", "validation", "test")
 
 
 def recognise(given: Input) -> float:
@@ -77,6 +79,7 @@ def read(given: Input, options: Options) -> Reading:
     if shape is None:
         raise InputError(f"{given.path} is no table that can be read")
     frame, rows, rejects, headers = _table(data, shape)
+    frame = _with_split(given.path, frame)
     _refuse_runs(given.path, frame, options)
     notes = [f"{headers} more header lines inside the file"] if headers else []
     if not shape.skip:
@@ -94,6 +97,14 @@ def read(given: Input, options: Options) -> Reading:
         columns.refuse_other(given.path, frame, options)
     bad = pl.DataFrame(rejects, schema={"line": pl.Int64, "reason": pl.String, "text": pl.String}, orient="row")
     return columns.reading(given.path, FORMAT, frame, options, rejects=bad, notes=notes, rows=rows)
+
+
+def _with_split(path: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """DVCLive keeps a metric a file and the split in the folder's name: plots/metrics/eval/loss.tsv holds eval/loss."""
+    place = PurePath(path)
+    if place.parent.name in _SPLITS and {*frame.columns} - {_LINE, "step", "timestamp"} == {place.stem}:
+        return frame.rename({place.stem: f"{place.parent.name}/{place.stem}"})
+    return frame
 
 
 def _beginning(data: bytes) -> bytes:

@@ -11,6 +11,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
@@ -129,7 +130,8 @@ def open_file(path: Path) -> Input:
             head = file.read(HEAD)
             if (opener := _unpacker(head)) is not None:
                 file.seek(0)
-                return from_bytes(str(path), _unpack(opener, file, path), file=path)
+                content, note = _unpack(opener, file, path)
+                return replace(from_bytes(str(path), content, file=path), note=note)
             if (encoding := _utf16(head)) is not None:
                 return from_bytes(str(path), decode(head + file.read(), encoding), file=path)
     except OSError as error:
@@ -143,12 +145,13 @@ def from_bytes(name: str, content: bytes, file: Path | None = None) -> Input:
     Raises:
         InputError: unpacking it passes the expansion limit.
     """
+    note = ""
     if (opener := _unpacker(content[:16])) is not None:
-        content = _unpack(opener, io.BytesIO(content), Path(name))
+        content, note = _unpack(opener, io.BytesIO(content), Path(name))
     if (encoding := _utf16(content[:4])) is not None:
         content = decode(content, encoding)
     content = without_bom(content)
-    return Input(path=name, head=content[:HEAD], file=file, content=content)
+    return Input(path=name, head=content[:HEAD], file=file, content=content, note=note)
 
 
 def decode(content: bytes, encoding: str) -> bytes:
@@ -198,6 +201,8 @@ def _inflate(file: BinaryIO, fresh: Callable[[], _Decoder]) -> Iterator[bytes]:
                 decoder = fresh()
             yield decoder.decompress(block)
             block = decoder.unused_data
+    if not decoder.eof:
+        raise EOFError
 
 
 def _zstd(file: BinaryIO) -> Iterator[bytes]:
@@ -208,13 +213,18 @@ def _zstd(file: BinaryIO) -> Iterator[bytes]:
         yield block
 
 
-def _unpack(unpacker: Callable[[BinaryIO], Iterator[bytes]], file: BinaryIO, path: Path) -> bytes:
-    """The content as far as it can be unpacked: a cut or damaged archive gives what stands before the damage."""
+def _unpack(unpacker: Callable[[BinaryIO], Iterator[bytes]], file: BinaryIO, path: Path) -> tuple[bytes, str]:
+    """The content and a note: a cut or damaged archive gives what stands before the damage.
+
+    Raises:
+        InputError: nothing can be unpacked, or more than the expansion limit.
+    """
     packed = file.seek(0, io.SEEK_END)
     file.seek(0)
     limit = min(max(FLOOR, RATIO * packed), CEILING)
     pieces: list[bytes] = []
     size = 0
+    note = ""
     try:
         for piece in unpacker(file):
             pieces.append(piece)
@@ -224,4 +234,5 @@ def _unpack(unpacker: Callable[[BinaryIO], Iterator[bytes]], file: BinaryIO, pat
     except (EOFError, OSError, lzma.LZMAError, zlib.error, ValueError) as error:
         if not size:
             raise InputError(f"{path} is a damaged archive") from error
-    return b"".join(pieces)
+        note = "the archive is cut off or damaged: what stands before is used"
+    return b"".join(pieces), note

@@ -16,7 +16,7 @@ from gdiag.model import Source
 
 _PARTS: Final = re.compile(
     r"^(?:checkpoint[-_]?\d+|files|logs?|version_\d+|plots|metrics|scalars|tensorboard|tb|csv_logs|lightning_logs|latest-run|"
-    r"latest|static|train|val)$",
+    r"latest|static|train|val|eval)$",
     re.IGNORECASE,
 )
 _RANK: Final = re.compile(r"(?:rank|worker|proc|process|gpu)[-_.]?(\d+)", re.IGNORECASE)
@@ -42,6 +42,7 @@ def group(readings: list[Reading]) -> list[Group]:
     if len(main) < 2:
         return [Group((*main, *(i for i in range(len(readings)) if i not in main)))] if readings else []
     runs = _rank_files(readings, main)
+    runs = _wandb_folders(readings, runs)
     runs = _single_metrics(readings, runs)
     runs = _event_files(readings, runs)
     runs = _twins(readings, runs)
@@ -84,6 +85,20 @@ def _rank_files(readings: list[Reading], main: list[int]) -> list[list[int]]:
     return list(runs.values())
 
 
+def _wandb_folders(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
+    """What lies in `files` beside a binary wandb file is of its run: the console counts the same steps in its own way."""
+    for run in [run for run in runs if readings[run[0]].source.format == "wandb"]:
+        path = readings[run[0]].source.path
+        files = PurePath(path).parent / "files"
+        beside = [other for other in runs if PurePath(readings[other[0]].source.path).parent == files]
+        for other in beside:
+            for i in other:
+                readings[i] = _without_steps(readings[i], path)
+            run.extend(other)
+        runs = [other for other in runs if other not in beside]
+    return runs
+
+
 def _single_metrics(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
     """Files with one metric each, in one home, all with other metrics, are columns of one table."""
     byhome: dict[str, list[list[int]]] = {}
@@ -92,13 +107,15 @@ def _single_metrics(readings: list[Reading], runs: list[list[int]]) -> list[list
             byhome.setdefault(_series_home(readings[run[0]].source), []).append(run)
     for found in byhome.values():
         names = [next(iter(_own(readings[run[0]])), "") for run in found]
-        if len(found) < 2 or len(set(names)) < len(names):
+        known = [name for name in names if name]
+        if len(found) < 2 or not known or len(set(known)) < len(known):
             continue
-        first = found[names.index("loss")] if "loss" in names else found[0]
+        first = found[names.index("loss" if "loss" in known else known[0])]
         others = [run for run in found if run is not first]
         joined = _step_table(readings[first[0]])
         for run in others:
-            joined = _joined(joined, _step_table(readings[run[0]]))
+            if _own(readings[run[0]]):  # what nobody uses may count its rows in another way
+                joined = _joined(joined, _step_table(readings[run[0]]))
             readings[run[0]] = _without_steps(readings[run[0]], readings[first[0]].source.path)
         readings[first[0]] = replace(readings[first[0]], steps=joined)
         first.extend(run[0] for run in others)
@@ -107,7 +124,9 @@ def _single_metrics(readings: list[Reading], runs: list[list[int]]) -> list[list
 
 
 def _series_home(source: Source) -> str:
-    """Home and file name without the metric: run1__loss.tsv and run1__lr.tsv share it."""
+    """Home and file name without the metric: run1__loss.tsv and run1__lr.tsv share it; of MLflow's files the run's folder."""
+    if source.format == "mlflow" and "/metrics/" in source.path:
+        return source.path.rpartition("/metrics/")[0]
     stem = PurePath(source.path).name.split(".")[0]
     for original in source.columns.values():
         stem = stem.removesuffix(original.replace("/", "_")).removesuffix(original.rpartition("/")[2])

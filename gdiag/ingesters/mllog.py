@@ -70,7 +70,7 @@ def read(given: Input, options: Options) -> Reading:
                 **numbers,
             }
         )
-    wide, notes = _frame(rows, str(config.get("benchmark", "")))
+    wide, notes = _frame(rows, config)
     rejects = pl.DataFrame(bad, schema=console.no_rejects().schema)
     found = Found(table.filter(~pl.col("line").is_in(marked["line"].to_list())), wide, rejects, notes, config)
     reading = console.finish(given, options, FORMAT, found, rename=_RENAME)
@@ -119,7 +119,16 @@ def _numbers(key: str, value: object) -> dict[str, float]:
     return {}
 
 
-def _frame(rows: list[dict[str, float | int | str]], benchmark: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _with_samples(wide: pl.DataFrame, gap: float, batch: Value | None) -> pl.DataFrame:
+    """`samples` where the axis counts them: by its name, or because its rows lie whole global batches apart."""
+    counted = pl.col("unit") == "samples_count"
+    if isinstance(batch, int | float) and batch > 1 and gap >= batch and gap % batch == 0:
+        counted = pl.lit(True)
+    samples = wide.select(pl.when(counted).then(pl.col("step")).cast(pl.Float64).alias("samples"))["samples"]
+    return wide.with_columns(samples) if samples.count() and "samples" not in wide.columns else wide
+
+
+def _frame(rows: list[dict[str, float | int | str]], config: dict[str, Value]) -> tuple[pl.DataFrame, tuple[str, ...]]:
     if not rows:
         return pl.DataFrame(schema={"line": pl.Int64, "step": pl.Int64}), ()
     names = dict.fromkeys(name for row in rows for name in row)
@@ -143,8 +152,9 @@ def _frame(rows: list[dict[str, float | int | str]], benchmark: str) -> tuple[pl
         notes.append(
             f"steps are the file's {' and '.join(units)} (samples or tokens, {gap:.0f} apart), not optimizer steps"
         )
+    wide = _with_samples(wide, gap, config.get("batch_size"))
     if "eval_accuracy" in names:
-        if any(word in benchmark for word in _LOSSES):
+        if any(word in str(config.get("benchmark")) for word in _LOSSES):
             wide = wide.rename({"eval_accuracy": "eval_loss"})
         else:
             notes.append("eval_accuracy is an accuracy here and no loss")

@@ -40,6 +40,8 @@ class Input:
     """The whole decompressed content when it is already in memory."""
     refusal: str = ""
     """Why the file could not be opened or unpacked, in one sentence; empty where it could."""
+    note: str = ""
+    """What the report has to say of the unpacking, in one sentence; empty where all went well."""
 
     def data(self) -> bytes:
         """The whole content, decompressed; text as UTF-8 without BOM."""

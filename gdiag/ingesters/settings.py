@@ -10,13 +10,15 @@ from typing import Final
 from gdiag.errors import InputError
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.run_config import canonical_config
-from gdiag.model import Source
+from gdiag.model import Exit, Source
 
 FORMAT = "settings"
 _KEY: Final = re.compile(r"^(\s*)([\w.\-/]+|\"[^\"]+\"|'[^']+'):(?:\s+(.*?))?\s*$")
 _NAMES: Final = re.compile(
     r"^(?:.*[-_.])?(?:config|hparams|args|params|settings|arguments|hydra|summary)\b", re.IGNORECASE
 )
+_ENDS: Final[dict[int, Exit]] = {3: "clean", 4: "abnormal", 5: "abnormal"}
+"""Status in an MLflow run's meta.yaml: finished, failed, killed (mlflow/entities/run_status.py)."""
 _DEPTH: Final = 12
 _VALUE: Final = 6000
 """Longest value of a parameter that MLflow keeps, bytes."""
@@ -68,7 +70,12 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 (the protoc
     summary = summary or given.path.endswith("summary.json")
     config = {} if summary else canonical_config(document)
     what = "last values of a run, no series" if summary else f"settings of a run ({len(config)} used), no series"
-    return Reading(Source(given.path, "wandb-summary" if summary else FORMAT, 0, notes=(what,)), config=config)
+    source = Source(given.path, "wandb-summary" if summary else FORMAT, 0, notes=(what,))
+    if not {"run_id", "artifact_uri", "status"} <= document.keys():
+        return Reading(source, config=config)
+    name, ended = document.get("run_name"), document["status"]
+    known = _ENDS.get(ended, "unknown") if isinstance(ended, int) else "unknown"
+    return Reading(source, config=config, exit=known, run_name=str(name) if name else None)
 
 
 def parse_yaml(text: str) -> dict[str, object]:

@@ -46,8 +46,11 @@ def read(given: Input, options: Options) -> Reading:
 
 
 def metric_name(path: str) -> str:
-    """`run-version_0-tag-train_loss.csv` → train_loss; of other names the longest end that is a known metric."""
+    """`run-version_0-tag-train_loss.csv` → train_loss, `RUN/metrics/val/loss` → val/loss; else the longest known end."""
     stem = PurePath(path).name
+    folder, _, below = PurePath(path).as_posix().rpartition("/metrics/")
+    if folder and "/" in below and not PurePath(path).suffix:
+        return below
     stem = re.sub(r"\.(?:csv|tsv|txt|gz|zst|json)$", "", stem, flags=re.IGNORECASE)
     _, tagged, tag = stem.rpartition("-tag-")
     if tagged:

@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import zlib
 from pathlib import Path
 from threading import Thread
 
@@ -57,6 +58,18 @@ def test_a_cut_archive_gives_what_stands_before_the_cut(tmp_path: Path) -> None:
     records = load([path])
     assert 1000 < records.steps.height < 20000
     assert records.steps["step"].to_list() == list(range(records.steps.height))
+
+
+def test_a_cut_archive_is_said_to_be_cut(tmp_path: Path) -> None:
+    # Flushed at a line's end, what can be unpacked ends with a whole line: nothing else tells of the cut.
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    whole = LOG[: LOG.index(b"\n", len(LOG) // 2) + 1]
+    (tmp_path / "cut.gz").write_bytes(packer.compress(whole) + packer.flush(zlib.Z_SYNC_FLUSH))
+    (tmp_path / "cut.bz2").write_bytes(bz2.compress(LOG)[:-3])
+    (tmp_path / "whole.gz").write_bytes(gzip.compress(LOG))
+    notes = {Path(source.path).name: source.notes for source in load([tmp_path]).sources}
+    assert any("cut off" in note for note in notes["cut.gz"])
+    assert not any("cut off" in note for note in notes["whole.gz"])
 
 
 def test_an_archive_that_explodes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

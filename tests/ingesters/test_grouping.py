@@ -9,6 +9,7 @@ import pytest
 
 from gdiag.errors import InputError
 from gdiag.ingesters import load
+from tests.ingesters import encoders
 
 
 def log(path: Path, steps: range, level: float = 3.0, **more: object) -> None:
@@ -98,6 +99,68 @@ def test_parameters_of_an_mlflow_folder_are_settings_of_their_run(tmp_path: Path
     records = load([tmp_path])
     assert [run.config for run in records.runs] == [{"lr": 0.001}, {"lr": 0.01}]
     assert not [s.path for s in records.sources if s.format == "unknown"]
+
+
+def wandb_folder(path: Path, every: int = 1, level: float = 3.0) -> None:
+    """A run's folder as wandb leaves it: the binary log, and in `files` the console, settings and last values."""
+    (path / "files").mkdir(parents=True)
+    (path / "logs").mkdir()
+    losses = [round(level - i / 100, 4) for i in range(40)]
+    rows = [encoders.history({"train/loss": v, "_step": i, "_runtime": float(i)}) for i, v in enumerate(losses)]
+    (path / "run-abcd1234.wandb").write_bytes(encoders.wandb_file([*rows, encoders.exit_record(0)]))
+    (path / "files" / "output.log").write_text(
+        "".join(f"step {every * i} loss {v} lr 0.001\n" for i, v in enumerate(losses) if i % 2 == 0)
+    )
+    (path / "files" / "config.yaml").write_text("learning_rate:\n  desc: null\n  value: 0.001\n")
+    (path / "logs" / "debug.log").write_text("2024-01-01 10:00:00,123 INFO    MainThread:1 [wandb_init.py] done\n" * 9)
+
+
+@pytest.mark.parametrize("name", ["run-20240101_100000-abcd1234", "offline-run-20240101_100000-abcd1234"])
+@pytest.mark.parametrize("every", [1, 16])
+def test_a_wandb_folder_is_one_run(tmp_path: Path, name: str, every: int) -> None:
+    wandb_folder(tmp_path / "wandb" / name, every)
+    (tmp_path / "wandb" / "latest-run").symlink_to(name)
+    for given in (tmp_path, tmp_path / "wandb" / name, tmp_path / "wandb" / "latest-run"):
+        records = load([given])
+        assert [run.exit for run in records.runs] == ["clean"]
+        assert records.steps["step"].to_list() == list(range(40))
+        assert len(records.sources) == 4
+
+
+def test_several_wandb_folders_are_several_runs(tmp_path: Path) -> None:
+    for k in range(3):
+        wandb_folder(tmp_path / "wandb" / f"run-2024010{k}_100000-abcd123{k}", every=8, level=3.0 + k)
+    records = load([tmp_path])
+    assert len(records.runs) == 3
+    assert records.steps.height == 120
+
+
+def test_dvclive_keeps_a_metric_a_file(tmp_path: Path) -> None:
+    for split, metric, every in (("train", "loss", 1), ("train", "lr", 1), ("eval", "loss", 5)):
+        path = tmp_path / "dvclive" / "plots" / "metrics" / split / f"{metric}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"step\t{metric}\n" + "".join(f"{i}\t{3 - i / 50}\n" for i in range(0, 40, every)))
+    records = load([tmp_path])
+    assert [run.id for run in records.runs] == ["run"]
+    assert records.steps["step"].to_list() == list(range(40))
+    assert [records.steps[c].count() for c in ("loss", "lr", "eval_loss")] == [40, 40, 8]
+
+
+def test_mlflow_runs_are_told_apart_and_their_files_joined(tmp_path: Path) -> None:
+    for run, status, level in (("a" * 32, 3, 3.0), ("b" * 32, 5, 4.0)):
+        folder = tmp_path / "mlruns" / "0" / run
+        for metric, rows in (("train/loss", 40), ("lr", 40), ("val/loss", 4), ("system/gpu_0_memory_usage", 90)):
+            path = folder / "metrics" / metric
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(f"{1_700_000_000_000 + 1000 * i} {level - i / 50} {i}\n" for i in range(rows)))
+        said = f"artifact_uri: x\nrun_id: {run}\nrun_name: cat-{run[0]}\nstatus: {status}\nstart_time: 1\n"
+        (folder / "meta.yaml").write_text(said)
+    records = load([tmp_path])
+    assert [(run.id, run.name, run.exit) for run in records.runs] == [
+        ("a" * 32, "cat-a", "clean"), ("b" * 32, "cat-b", "abnormal")
+    ]  # fmt: skip
+    assert records.steps["step"].to_list() == [*range(40)] * 2
+    assert records.steps["eval_loss"].count() == 8
 
 
 def test_nothing_recognised_is_an_error(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ def test_series_config_and_exit() -> None:
     reading = read(mllog, "\n".join(LINES) + "\n")
     assert reading.steps is not None
     assert reading.steps["step"].to_list() == [1152 * i for i in range(1, 9)] + [9216]
+    assert reading.steps["samples"].to_list() == [1152.0 * i for i in range(1, 9)] + [9216.0]
     assert reading.steps["eval_loss"].to_list()[-1] == 7.6
     assert reading.config["batch_size"] == 1152
     assert reading.exit == "clean"
