@@ -1,7 +1,7 @@
 """Finds validation loss that rises while training loss falls.
 
 What it checks: the best validation loss (median of three) against the last ones: a rise by more than its noise and two
-percent, in most of the evaluations since or for good (none of the last two thirds of them is back within that limit),
+percent, as a trend of the evaluations since or for good (none of the last two thirds of them is back within that limit),
 while the training loss goes on falling.
 
 Why it matters: from the best evaluation on, the run pays for memorising.
@@ -26,7 +26,7 @@ def analyze(
     """At most one finding.
 
     rise: least relative rise from the best. sigmas: least rise in standard deviations of one evaluation. rising: share of
-    the evaluations since that must go up. least_evals: evaluations needed after the best.
+    the pairs of evaluations since of which the later must be the higher. least_evals: evaluations needed after the best.
     """
     seen = run.overfit
     if seen is None or seen.evals_after < least_evals or seen.train_change >= 0:

@@ -29,7 +29,7 @@ class Overfit:
     """Median of the last three evaluations [nat]."""
     evals_after: int
     rising: float
-    """Share of the steps between evaluations after the best that go up."""
+    """Share of the pairs of evaluations after the best whose later one is the higher: 1 for a steady rise, 0.5 for none."""
     lowest_after: float
     """Lowest smoothed validation loss of the last two thirds of the evaluations after the best [nat]."""
     train_change: float
@@ -49,7 +49,8 @@ def overfit(train: Curve, evaluation: Curve) -> Overfit | None:
     if after < 2:
         return None
     noise = mad_sigma(np.diff(y)) / sqrt(2)
-    rising = float(np.mean(np.diff(smooth[b:]) > 0))
+    i, j = np.triu_indices(after, 1)
+    rising = float(np.mean(smooth[b + 1 :][j] > smooth[b + 1 :][i]))
     lowest = max(0, b - 1) + int(np.argmin(y[max(0, b - 1) : b + 2]))
     last = float(np.median(y[-min(3, after) :]))
     change = _around(train, int(evaluation.step[-1])) - _around(train, int(evaluation.step[b]))
