@@ -117,15 +117,20 @@ _BLOCK = re.compile(
 _ANY_NUMBER = re.compile(r"(?:^|[._/])(\d+)(?=$|[._/])")
 _KIND_WORDS: Final[tuple[tuple[LayerKind, str], ...]] = (
         ("norm", r"(?:\w*_)?(?:ln|norm|layer_?norm|rms_?norm|rmsnorm|layernorm)(?:_?[\w]*)?|ln\d|norm\d|\w+_ln|\w*layernorm\w*"),
-        ("lm_head", r"lm_head|head|output_layer|embed_out|unembed|unembedding|final_linear|logits|ff_out_head|score|classifier"),
-        ("embedding", r"wte|wpe|embed\w*|tok_emb\w*|pos_emb\w*|token_emb\w*|word_embeddings|position_embeddings|\w*embedding\w*|emb"),
+        ("lm_head", r"lm_head|head|output_layer|embed_out|unembed|unembedding|final_linear|logits\w*|ff_out_head|score|classifier|output_projection|predictions[./]decoder"),
+        ("embedding", r"wte|wpe|shared|cls_token|embed\w*|tok_emb\w*|pos_emb\w*|token_emb\w*|word_embeddings|position_embeddings|\w*embedding\w*|emb"),
         ("attention_qkv", r"qkv|wqkv|c_attn|in_proj\w*|query_key_value|q_proj|k_proj|v_proj|wq|wk|wv|att_proj|qkv_proj|"
                           r"query|key|value|linear_qkv|to_qkv|to_q|to_k|to_v|q|k|v|q_a_proj|q_b_proj|kv_a_proj\w*|kv_b_proj"),
-        ("attention_output", r"o_proj|out_proj|wo|attn_out|linear_proj|to_out|o|proj"),
+        ("attention_output", r"o_proj|out_proj|wo|w_out|attn_out|linear_proj|to_out|o|proj"),
         ("mlp", r"fc|fc\d|c_fc|mlp|ffn|feed_forward|w1|w2|w3|gate_proj|up_proj|down_proj|dense_h_to_4h|dense_4h_to_h|"
                 r"linear_fc\d|ff_proj|ff_out|experts?|gate|out|ff|wi|wi_\d|c_proj|lin\d|linear\d"),
 )  # fmt: skip
-_MLP = re.compile(r"(?:^|[./])(?:mlp|ffn|feed_forward|feedforward|experts?|block_sparse_moe|moe)(?=[./])")
+_MLP = re.compile(
+    r"(?:^|[./])(?:mlp|ffn|feed_forward|feedforward|experts?|block_sparse_moe|moe|moeblock_\d+|densereludense|intermediate)(?=[./])"
+)
+_BERT_MLP = re.compile(r"(?:^|[./])layer[./]\d+[./]output[./]dense$")
+_STATE_SPACE = re.compile(r"(?:^|[./])mixer[./](?:in_proj|x_proj|dt_proj|dt_bias|conv1d|a_log|d)$")
+_PATCHES = re.compile(r"(?:^|[./])patch_embed(?:ding)?s?[./]")
 _ATTENTION = re.compile(r"(?:^|[._/])(?:attn|attention|self_attn|self_attention|att|mha|mixer)(?=$|[._/])")
 
 
@@ -172,12 +177,22 @@ def block(layer: str) -> int | None:
 
 
 def kind(layer: str) -> LayerKind:
-    """What a layer is, by its name in GPT-2, NeoX, LLaMA, OLMo, Megatron and nanoGPT namings."""
+    """What a layer is, by its name in the namings of GPT-2, NeoX, LLaMA, BERT, T5, ViT, OLMo, Megatron, fairseq, MaxText and mixtures."""
     path = re.sub(r"[._/](?:weight|bias|kernel|scale|w|b)$", "", layer.lower())
     numbered = block(path) is not None
     if path.endswith("att_proj"):
         return "attention_qkv"
-    if _ATTENTION.search(path) and re.search(r"(?:^|[./]|attn_|attention_)(?:c_proj|proj|dense|out|output)$", path):
+    if _STATE_SPACE.search(path):
+        return "block"
+    if _BERT_MLP.search(path):
+        return "mlp"
+    if _PATCHES.search(path) and not numbered:
+        return "embedding"
+    if path.endswith("ff_out") and not numbered:
+        return "lm_head"
+    if _ATTENTION.search(path) and re.search(
+        r"(?:^|[./]|attn_|attention_)(?:c_proj|proj|dense|out|output|w_out)$", path
+    ):
         return "attention_output"
     if _MLP.search(path) and not re.search(r"norm|(?:^|[./])ln", path):
         return "mlp"
