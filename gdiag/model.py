@@ -194,7 +194,8 @@ class Run:
     sources: tuple[int, ...] = ()
     """Indices into Report.sources."""
     config: dict[str, Value] = field(default_factory=dict)
-    """What config files or headers say: total_steps, warmup_steps, lr, clip, batch_size, precision, beta2, …"""
+    """What config files or headers say: total_steps, warmup_steps, lr, clip, batch_size, precision, beta2, …; in a report
+    also the recognised schedule: lr_schedule, lr_warmup_steps, lr_peak, lr_floor, lr_decay_start, lr_decay_end."""
     segments: tuple[Segment, ...] = ()
     exit: Exit = "unknown"
 

@@ -123,7 +123,7 @@ def diagnose(
     incidents = explain(findings, facts)
     said = _said(thresholds or {})
     return Report(
-        runs=tuple(replace(view.run, segments=view.trajectory.segments) for view in views),
+        runs=tuple(replace(view.run, segments=view.trajectory.segments, config=_config(view)) for view in views),
         sources=records.sources,
         findings=findings,
         incidents=incidents,
@@ -133,6 +133,11 @@ def diagnose(
         skipped=skipped,
         advice=advise_logging(facts.values(), sum(i.severity > Severity.INFO for i in incidents)),
     )
+
+
+def _config(view: RunView) -> dict[str, Value]:
+    """What the configuration says, and beside it the schedule that the learning-rate column shows."""
+    return {**(view.schedule.settings() if view.schedule is not None else {}), **view.run.config}
 
 
 def _said(thresholds: Thresholds) -> Said:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tomllib
@@ -31,3 +32,10 @@ def test_importing_the_package_imports_nothing_else() -> None:
 def test_the_version_is_said_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert project["project"]["version"] == gdiag.__version__
+
+
+def test_a_report_says_the_schedule_that_the_column_shows(tmp_path: Path) -> None:
+    rows = [{"step": i, "loss": 3.0, "lr": 1e-3 * min(1.0, (i + 1) / 20)} for i in range(200)]
+    (tmp_path / "run.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    config = gdiag.diagnose(gdiag.load([tmp_path / "run.jsonl"])).runs[0].config
+    assert (config["lr_schedule"], config["lr_warmup_steps"], config["lr_peak"]) == ("constant", 19, 1e-3)

@@ -80,6 +80,14 @@ class Schedule:
         """Steps from the first row to the peak; 0 without a warm-up."""
         return 0 if self.warmup_end is None else self.warmup_end - self.first_step
 
+    def settings(self) -> dict[str, str | int | float]:
+        """What the column says about the run's configuration; steps it does not show are left out."""
+        steps = {"lr_decay_start": self.decay_start, "lr_decay_end": self.decay_end}
+        return {
+            "lr_schedule": self.shape, "lr_warmup_steps": self.warmup_steps, "lr_peak": self.peak, "lr_floor": self.floor,
+            **{name: step for name, step in steps.items() if step is not None},
+        }  # fmt: skip
+
 
 def recognise(step: Ints, lr: Floats) -> Schedule | None:
     """The schedule behind finite learning rates at increasing steps; None below 3 rows or when nothing is positive."""

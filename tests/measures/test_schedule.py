@@ -114,3 +114,16 @@ def test_scale_and_step_offset_change_nothing(scale: float, offset: int, seed: i
 @given(st.lists(st.floats(0, 1e3, allow_subnormal=False), min_size=3, max_size=40))
 def test_any_column_is_survived(values: list[float]) -> None:
     recognise(np.arange(len(values)), np.array(values))
+
+
+def test_settings_name_what_the_column_shows() -> None:
+    step = np.arange(1000)
+    lr = np.interp(step, [0, 100, 800, 999], [0.0, 1e-3, 1e-3, 1e-4])
+    found = recognise(step, lr)
+    assert found is not None
+    said = found.settings()
+    assert (said["lr_schedule"], said["lr_warmup_steps"], said["lr_decay_start"]) == ("wsd", 100, 800)
+    assert said["lr_peak"] == pytest.approx(1e-3)
+    constant = recognise(step, np.full(1000, 3e-4))
+    assert constant is not None
+    assert "lr_decay_start" not in constant.settings()
