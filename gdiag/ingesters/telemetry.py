@@ -27,6 +27,7 @@ UNITS: Final[dict[str, float]] = {
 }  # fmt: skip
 """Unit as printed → factor to the unit of schema.TABLES (°C, W, MHz, B, s, %)."""
 
+HOUR: Final = 3600.0
 _NUMBER: Final = r"^([+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf(?:inity)?)))\s*(?:%|[A-Za-z]*)$"
 _CLOCKS: Final = (
     "%Y/%m/%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y%m%d %H:%M:%S%.f", "%m-%d-%Y %H:%M:%S%.f",
@@ -98,7 +99,7 @@ def clock(cells: pl.Series, tz: str | None) -> tuple[pl.Series, bool]:
 
 def _in_zone(stamp: pl.Series, tz: str | None) -> pl.Series:
     if tz is None:
-        return stamp.dt.epoch("us") / 1e6
+        return _one_season(stamp.dt.epoch("us") / 1e6)
     shift = fixed_offset(tz)
     if shift is not None:
         return stamp.dt.epoch("us") / 1e6 - shift.utcoffset(None).total_seconds()
@@ -106,8 +107,31 @@ def _in_zone(stamp: pl.Series, tz: str | None) -> pl.Series:
         ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise UsageError(f"unknown time zone {tz!r}: give an IANA name such as Europe/Berlin, or ±HH:MM") from error
-    zoned = stamp.dt.replace_time_zone(tz, ambiguous="earliest", non_existent="null")
-    return zoned.dt.epoch("us") / 1e6
+    first, second = (
+        stamp.dt.replace_time_zone(tz, ambiguous=which, non_existent="null").dt.epoch("us") / 1e6
+        for which in ("earliest", "latest")
+    )
+    # The hour that comes twice in autumn: its second time begins where the clock goes back.
+    again = (stamp.dt.epoch("us").diff() < -HOUR / 2 * 1e6).fill_null(False).cum_max()
+    return pl.select(pl.when(again).then(second).otherwise(first)).to_series().alias(stamp.name)
+
+
+def _one_season(local: pl.Series) -> pl.Series:
+    """Local seconds without the hour by which clocks are changed in the night of a Sunday in spring or autumn.
+
+    The switch is told from a pause or an overlap of files by its size, an hour but for the time between two samples, and by
+    its date and hour; from there on the clock is read as if it had not been changed.
+    """
+    step = local.diff().fill_null(0.0)
+    usual = step.filter((step > 0.5) & (step < HOUR / 2)).median()  # rows of one reading are milliseconds apart
+    slack = 2.0 + 2.0 * (float(usual) if isinstance(usual, float) else 0.0)
+    jumps = ((step - HOUR).abs() <= slack) | ((step + HOUR).abs() <= slack)
+    if not jumps.any():
+        return local
+    when = pl.from_epoch(local.cast(pl.Int64), "s")
+    night = (when.dt.weekday() == 7) & when.dt.hour().is_between(0, 4) & when.dt.month().is_in([3, 4, 9, 10, 11])
+    jump = jumps & night
+    return local - (jump.cast(pl.Float64) * HOUR * step.sign()).cum_sum()
 
 
 def fixed_offset(tz: str) -> timezone | None:
@@ -126,15 +150,19 @@ def fixed_offset(tz: str) -> timezone | None:
 def host_in_name(path: str) -> str | None:
     """The host that a file is named for, as in smi_node-003.csv, or None.
 
-    A word counts as a host only when it holds letters and ends in digits and is no word of telemetry itself.
+    A word counts as a host only when it holds letters and ends in digits (before its domain) and is no word of telemetry
+    itself. Dates are no part of it; `gpu` is one where a hyphen joins it to the rest, as in gpu-a12.
     """
-    stem = re.sub(r"(\.(csv|txt|log|tsv|out|prom|json|xml|gz|zst|bz2|xz))+$", "", path.rsplit("/", 1)[-1].lower())
+    stem = re.sub(r"(?i)(\.(csv|txt|log|tsv|out|prom|json|xml|gz|zst|bz2|xz))+$", "", path.rsplit("/", 1)[-1])
     stem = re.sub(
-        r"(^|[._\-@])(nvidia[-_]?smi|smi|gpus?|nvidia|telemetry|metrics?|stats|monitor|dmon|query|usage|util|power|temp|dcgm|log|logs|host|run)(?=$|[._\-@])",
-        r"\1", stem,
-    ).strip("._-@")  # fmt: skip
-    if re.fullmatch(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*?[-_]?\d+", stem) and not re.match(
-        r"(gpu|cuda|rank|card)\d+$", stem
+        r"(^|[._\-@])(\d{4}-?[01]\d-?[0-3]\d|\d{10})([T_.\-]?\d\d[:\-]?\d\d[:\-]?\d\d)?(?=$|[._\-@])", r"\1", stem
+    )
+    words = r"nvidia[-_]?smi|smi|nvidia|telemetry|metrics?|stats|monitor|dmon|query|usage|util|power|temp|dcgm|log|logs|host|run"
+    stem = re.sub(rf"(?i)(^|[._\-@])({words})(?=$|[._\-@])", r"\1", stem)
+    stem = re.sub(r"(?i)(^|[._@]|-+(?=gpus?$))gpus?(?=$|[._@])", r"\1", stem).strip("._-@")
+    domain = r"(\.[a-z][a-z0-9-]*){2,4}|\.(local|lan|internal)|"
+    if re.fullmatch(rf"(?i)[a-z][a-z0-9]*([-.][a-z0-9]+)*?[-_]?\d+({domain})", stem) and not re.match(
+        r"(?i)(gpu|cuda|rank|card|run|job|exp|trial|attempt|seed|v)[-_]?\d+$", stem
     ):
         return stem
     return None

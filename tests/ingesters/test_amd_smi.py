@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gdiag.errors import InputError
-from gdiag.ingesters import amd_smi
+from gdiag.ingesters import amd_smi, recognise
 from gdiag.ingesters.reading import Input, Options, Reading
 
 
@@ -64,3 +64,12 @@ def test_damage_is_said() -> None:
     with pytest.raises(InputError, match="damaged"):
         read('{"card0": {"GPU use (%)": ')
     assert read("device,GPU use (%),Temperature (Sensor edge) (C)\ncard1,9%,30\ncard1,9\n").source.rejected == 1
+
+
+def test_documents_one_a_line_are_no_jsonl() -> None:
+    text = "".join(json.dumps({"card0": CARD, "card1": CARD}) + "\n" for _ in range(5))
+    data = text.encode()
+    assert recognise(Input("rocm.json", data, None, data)) is amd_smi
+    frame = read(text).gpus
+    assert frame is not None
+    assert frame.height == 10

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError, UsageError
-from gdiag.ingesters import nvidia_smi
+from gdiag.ingesters import nvidia_smi, telemetry
 from gdiag.ingesters.reading import Input, Options, Reading
 
 
@@ -214,3 +214,42 @@ def test_the_highest_clock_is_not_taken_for_the_memorys() -> None:
     frame = read(text).gpus
     assert frame is not None
     assert frame["clock_sm_max"].unique().to_list() == [1410]
+
+
+def local_clock(*stamps: str) -> str:
+    return "timestamp, index, temperature.gpu\n" + "".join(f"{s}, 0, 60\n" for s in stamps)
+
+
+@pytest.mark.parametrize(
+    ("stamps", "gaps"),
+    [
+        (("2026/03/29 01:59:40", "2026/03/29 01:59:50", "2026/03/29 03:00:00", "2026/03/29 03:00:10"), [10, 10, 10]),
+        (("2025/10/26 02:59:40", "2025/10/26 02:59:50", "2025/10/26 02:00:00", "2025/10/26 02:00:10"), [10, 10, 10]),
+        (("2026/03/26 01:59:40", "2026/03/26 01:59:50", "2026/03/26 03:00:00", "2026/03/26 03:00:10"), [10, 3610, 10]),
+        (("2026/03/29 01:59:40", "2026/03/29 01:59:50", "2026/03/29 02:40:00", "2026/03/29 02:40:10"), [10, 2410, 10]),
+    ],
+)
+def test_a_clock_that_is_changed_at_night_runs_on(stamps: tuple[str, ...], gaps: list[float]) -> None:
+    frame = read(local_clock(*stamps)).gpus
+    assert frame is not None
+    assert frame["time"].diff().drop_nulls().to_list() == gaps
+
+
+def test_the_hour_that_comes_twice_in_a_named_zone() -> None:
+    stamps = ("2025/10/26 02:59:50", "2025/10/26 02:00:00", "2025/10/26 02:59:50", "2025/10/26 03:00:00")
+    frame = read(local_clock(*stamps), tz="Europe/Berlin").gpus
+    assert frame is not None
+    assert frame["time"].diff().drop_nulls().to_list() == [10, 3590, 10]
+
+
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("smi_node-003.csv", "node-003"), ("smi_gpu-a12.csv", "gpu-a12"), ("gpu_node7.csv", "node7"), ("hgx07_gpu.csv", "hgx07"),
+        ("nvidia-smi_gpu-node-12_20260302.csv", "gpu-node-12"), ("smi_HGX07_2026-03-02_10-11-12.log", "HGX07"),
+        ("node-3.cluster.internal.csv", "node-3.cluster.internal"), ("gpu0.csv", None), ("smi-20260302.csv", None),
+        ("run1.csv", None), ("telemetry.csv", None),
+    ],
+)  # fmt: skip
+def test_hosts_in_names_of_files(name: str, host: str | None) -> None:
+    assert telemetry.host_in_name(f"/logs/{name}") == host
