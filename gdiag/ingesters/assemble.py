@@ -131,6 +131,5 @@ def _stamped(table: str, frame: pl.DataFrame, index: int, base: str, inner: list
         # A clock that is NaN or lies outside the years 1 to 9999 tells no time, and no calendar holds it.
         told = pl.col("time").cast(pl.Float64).is_between(*_CALENDAR)
         frame = frame.with_columns(time=pl.when(told).then(pl.col("time")))
-    return frame.with_columns(
-        pl.col(n).cast(k, strict=False) for n, k in types.items() if n in frame.columns and frame.schema[n] != k
-    )
+    given = frame.schema
+    return frame.with_columns(pl.col(n).cast(k, strict=False) for n, k in types.items() if given.get(n, k) != k)

@@ -50,7 +50,7 @@ def derive(data: pl.DataFrame, columns: dict[str, str], claims: Mapping[str, Cla
 def _per_step(data: pl.DataFrame, clock: str) -> pl.Series:
     """Advance of a running clock per step; null where it was set back."""
     rows = data[clock].is_not_null().arg_true()
-    present = data[rows]
+    present = data.select(clock, "step", "rank", "run")[rows]
     gap, steps = pl.col(clock).diff(), pl.col("step").diff()
     same = pl.col("rank").eq_missing(pl.col("rank").shift()) & pl.col("run").eq_missing(pl.col("run").shift())
     rate = present.select(pl.when((gap > 0) & (steps > 0) & same).then(gap / steps)).to_series()

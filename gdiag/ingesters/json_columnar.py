@@ -17,6 +17,8 @@ import polars.selectors as cs
 
 from gdiag.ingesters import flat, json_rows
 
+WIDE: Final = 256
+"""Columns above which a frame is put in one piece: the reader gives dozens, and each costs for every column."""
 _TAIL: Final = 32 << 10
 """End of a chunk that is looked at for new keys before it is parsed, B."""
 _STAND_INS: Final = {b"NaN": b"1.2345678901234567e307", b"Infinity": b"2.3456789012345678e307"}
@@ -69,7 +71,10 @@ def read(data: bytes, known: Mapping[str, pl.DataType]) -> Part | None:
         learned = frame.schema
     newlines = count(data, _NEWLINE)
     lines = _lines(data, newlines, frame.height)
-    return None if lines is None else Part(flat.flatten_frame(frame), lines, newlines, learned)
+    if lines is None:
+        return None
+    frame = flat.flatten_frame(frame)
+    return Part(frame.rechunk() if frame.width > WIDE else frame, lines, newlines, learned)
 
 
 def count(data: bytes, byte: int = _NEWLINE) -> int:

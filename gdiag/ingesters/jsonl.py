@@ -9,13 +9,12 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import claims, columns, json_chunks
+from gdiag.ingesters import claims, columns, json_chunks, json_columnar
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import escape
 
 FORMAT = "jsonl"
 _LONG_LINE: Final = 60_000
-_WIDE: Final = 256
 
 
 def recognise(given: Input) -> float:
@@ -62,13 +61,13 @@ def read(given: Input, options: Options) -> Reading:
 
 
 def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """All rows. Many columns are put in one piece each: every step that follows costs by the number of pieces."""
+    """All rows."""
     try:
         frame = pl.concat(frames)
     except pl.exceptions.PolarsError:
         # Another column here and there: this looks at every column of every frame.
         frame = pl.concat(frames, how="diagonal_relaxed")
-    return frame.rechunk() if frame.width > _WIDE else frame
+    return frame.rechunk() if frame.width > json_columnar.WIDE else frame
 
 
 def _rejects(found: json_chunks.Chunks) -> pl.DataFrame:
