@@ -22,13 +22,15 @@ from gdiag.model import Finding, Measure, Severity
 CODE = "GD302"
 NAME = "lr-discontinuity"
 NEEDS: tuple[str, ...] = ("steps.lr",)
+STAIR = 50.0
+"""How many times the first level a warm-up by epochs reaches with its second (timm: 1e-6, then a fifth of the peak)."""
 
 
 def analyze(run: RunView, *, ratio: float = 1.05, most: int = 20) -> list[Finding]:
     """A finding per unexplained jump.
 
     ratio: least change, as after over before or its inverse. most: findings at most, the largest first. A lasting fall is
-    information: whether it came too early is judged by the loss (GD303).
+    information: whether it came too early is judged by the loss (GD303); so is the first stair of a warm-up by epochs.
     """
     schedule = run.schedule
     if schedule is None:
@@ -44,13 +46,19 @@ def _size(jump: Jump) -> float:
     return math.log(high / low) if low > 0 else math.inf
 
 
+def _first_stair(run: RunView, jump: Jump) -> bool:
+    """Whether the rate stood at next to nothing from the log's first row on: the first stair of a warm-up by epochs."""
+    before = run.series("lr").finite.value[: jump.index]
+    return jump.ratio >= STAIR and bool(len(before)) and float(before.max()) == float(before.min())
+
+
 def _finding(run: RunView, jump: Jump, peak: float, limit: float) -> Finding:
     points = run.series("lr").finite
     verb = "rises" if jump.after > jump.before else "falls"
     times = f" (×{jump.ratio:.3g})" if math.isfinite(jump.ratio) else ""
     lasting = f"until step {jump.last_step}" if jump.returns else "and does not return"
     at_restart = any(r.step == jump.step for r in run.trajectory.restarts)
-    mild = not jump.returns and jump.ratio < 1
+    mild = not jump.returns and (jump.ratio < 1 or _first_stair(run, jump))
     evidence = [
         Measure("lr_before", jump.before),
         Measure("lr_at_onset", jump.after),

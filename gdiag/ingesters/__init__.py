@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError, UsageError
-from gdiag.ingesters import checkpoints, values
+from gdiag.ingesters import checkpoints, job_log, values
 from gdiag.ingesters.assemble import assemble
 from gdiag.ingesters.files import gather
 from gdiag.ingesters.formats import FORMATS, GUESSES
@@ -92,6 +92,17 @@ def recognise(given: Input) -> Ingester | None:
     return best
 
 
+def _last_words(given: Input, options: Options) -> Reading | None:
+    """What a console without a series says of its end: a run that stops before its second logged row is worth reading."""
+    if not job_log.recognise(given):
+        return None
+    try:
+        reading = job_log.read(given, options)
+    except InputError:
+        return None
+    return reading if reading.exit == "abnormal" else None
+
+
 def _read(given: Input, options: Options) -> Reading:
     if given.refusal:
         raise InputError(given.refusal)
@@ -104,6 +115,10 @@ def _read(given: Input, options: Options) -> Reading:
         raise InputError(f"{given.path} is of no format that gdiag knows")
     try:
         reading = ingester.read(given, options)
+    except InputError:
+        if (last := _last_words(given, options)) is None:
+            raise
+        reading = last
     except _DAMAGE as error:
         # A reader met what it does not expect: its file is refused by name, and the others are still read.
         said = values.escape(str(error).partition("\n")[0], 160)

@@ -13,7 +13,8 @@ from gdiag.model import Source
 FORMAT: Final = "job-log"
 _SNIFF: Final = re.compile(
     rb"slurmstepd: error:|srun: error:|cancelled at \d|traceback \(most recent call last\):|death signal|"
-    rb"cuda out of memory|oom[-_]kill|exitcode +: -?\d+|fallen off the bus"
+    rb"cuda out of memory|oom[-_]kill|exitcode +: -?\d+|fallen off the bus|"
+    rb"\bloss (?:is|=) (?:nan|not finite)|\b(?:nan|non-?finite) ?loss"
 )
 
 

@@ -124,20 +124,30 @@ def _stairs(step: Ints, lr: Floats) -> NDArray[np.bool_]:
     every = np.ones(len(lr), dtype=bool)
     first = np.concatenate(([True], lr[1:] != lr[:-1]))
     starts = np.flatnonzero(first)
-    if len(starts) < 10 or len(starts) > 0.7 * len(lr):
+    if len(starts) < 3 or len(starts) > 0.7 * len(lr):
         return every
     lengths = np.diff(step[starts])
     usual = float(np.median(lengths))
     rows = np.diff(starts)
     regular = np.abs(lengths - usual) <= max(1.0, 0.1 * usual)
-    levels = lr[starts]
-    # Equal drops of more than a twentieth are a step schedule, not a fine curve refreshed every k rows.
-    geometric = bool((levels > 0).all()) and float(np.median(np.abs(np.diff(np.log(levels))))) > JUMP
-    if regular.mean() < 0.8 or np.median(rows) < 2 or geometric:
+    few = len(starts) < 10
+    if regular.mean() < (1.0 if few else 0.8) or np.median(rows) < (3 if few else 2) or _equal_drops(lr[starts]):
         return every
     since = step - np.maximum.accumulate(np.where(first, step, step[0]))
     kept: NDArray[np.bool_] = first | (since % max(1, round(usual)) < np.median(np.diff(step)))
     return kept
+
+
+def _equal_drops(levels: Floats) -> bool:
+    """Whether every level is the same share of the one before, more than a twentieth lower: a step schedule.
+
+    A curve refreshed once an epoch falls by other shares early and late, or rises first.
+    """
+    if not (levels > 0).all():
+        return False
+    drops = -np.diff(np.log(levels))
+    usual = float(np.median(drops))
+    return usual > JUMP and bool((np.abs(drops - usual) <= 0.2 * usual).mean() > 0.8)
 
 
 def _quantum(y: Floats) -> float:

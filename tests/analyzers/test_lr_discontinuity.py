@@ -41,3 +41,9 @@ def test_threshold_sets_the_least_change() -> None:
     lr[100:] *= 1.5
     assert len(analyze(view({"lr": lr}))) == 1
     assert analyze(view({"lr": lr}), ratio=1.6) == []
+
+
+def test_the_first_stair_of_a_warm_up_by_epochs_is_information() -> None:
+    stairs = np.repeat([1e-6, 2e-4], [400, 600])
+    assert [f.severity for f in analyze(view({"lr": stairs}))] == [Severity.INFO]
+    assert [f.severity for f in analyze(view({"lr": 30 * stairs.clip(2e-5)}))] == [Severity.WARNING]

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import polars as pl
 import pytest
 
+from gdiag.errors import InputError
 from gdiag.ingesters import evidence, job_log, load, recognise, step_bars, text
 from gdiag.ingesters.reading import Options
 from tests.ingesters.console_samples import FORMATS, given, losses, read
@@ -185,3 +187,19 @@ def test_other_words_are_no_row(words: str) -> None:
     steps = read(step_bars, lines + words + "\n").steps
     assert steps is not None
     assert len(steps) == 20
+
+
+def test_a_console_that_stops_before_its_second_row_tells_why(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    words = "Traceback (most recent call last):\n  File 'a.py', line 1, in <module>\nException: Current loss scale already at minimum\n"
+    log.write_text("{'loss': 1.6693, 'learning_rate': 0.0001, 'epoch': 0.23}\n" + words)
+    records = load([log])
+    assert records.sources[0].format == "job-log"
+    assert records.runs[0].exit == "abnormal"
+    log.write_text("{'loss': 1.6693, 'learning_rate': 0.0001, 'epoch': 0.23}\n")
+    with pytest.raises(InputError):
+        load([log])
+    log.write_text(
+        "Saving checkpoints for 0 into model.ckpt.\nERROR:tensorflow:Model diverged with loss = NaN.\nm.NanLossDuringTrainingError: NaN loss during training.\n"
+    )
+    assert load([log]).runs[0].exit == "abnormal"

@@ -127,3 +127,20 @@ def test_settings_name_what_the_column_shows() -> None:
     constant = recognise(step, np.full(1000, 3e-4))
     assert constant is not None
     assert "lr_decay_start" not in constant.settings()
+
+
+@pytest.mark.parametrize(("epochs", "shape"), [(30, "cosine"), (8, None), (3, "warmup")])
+def test_a_schedule_stepped_once_an_epoch_is_the_curve_behind_it(epochs: int, shape: str | None) -> None:
+    k = np.arange(epochs)
+    rates = np.where(k < 5, 1e-6 + 2e-4 * k, 1e-5 + 5e-4 * (1 + np.cos(np.pi * k / epochs)))
+    seen = recognise(50 * np.arange(25 * epochs), np.repeat(rates, 25))
+    assert seen is not None
+    assert seen.jumps == ()
+    assert shape is None or seen.shape == shape
+
+
+def test_equal_drops_at_equal_distances_stay_a_step_schedule() -> None:
+    seen = recognise(np.arange(900), np.repeat([0.1, 0.01, 0.001], 300))
+    assert seen is not None
+    assert seen.shape == "step"
+    assert seen.jumps == ()
