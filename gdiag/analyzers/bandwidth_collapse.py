@@ -14,6 +14,7 @@ What to do
 
 from __future__ import annotations
 
+from gdiag.analyzers.alike import grouped
 from gdiag.measures.bandwidth import Sweep, shape
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -26,9 +27,8 @@ NEEDS: tuple[str, ...] = ("collectives.busbw",)
 
 def analyze(run: RunView, *, dip: float = 0.75, collapse: float = 0.5) -> list[Finding]:
     """dip: share of the envelope below which a size counts as low. collapse: share of the peak that is a warning."""
-    return [
-        finding for sweep in run.sweeps if sweep.n != 1 and (finding := _judge(run, sweep, dip, collapse)) is not None
-    ]
+    found = ((sweep, _judge(run, sweep, dip, collapse)) for sweep in run.sweeps if sweep.n != 1)
+    return grouped(((s, f) for s, f in found if f is not None), "share_of_peak")
 
 
 def _judge(run: RunView, sweep: Sweep, dip: float, collapse: float) -> Finding | None:

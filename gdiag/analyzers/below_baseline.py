@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from gdiag.analyzers.alike import grouped
+from gdiag.measures.bandwidth import Sweep
 from gdiag.measures.bandwidth_compare import against
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -30,7 +32,7 @@ _HARMED: Final = 2
 
 def analyze(run: RunView, *, tolerance: float = 0.05, warn: float = 0.1) -> list[Finding]:
     """tolerance: median shortfall that is info. warn: median shortfall that is a warning; shares."""
-    found = []
+    found: list[tuple[Sweep, Finding]] = []
     for sweep in run.sweeps:
         seen = against(sweep, run.baselines)
         if seen is None:
@@ -50,5 +52,5 @@ def analyze(run: RunView, *, tolerance: float = 0.05, warn: float = 0.1) -> list
             Measure("worst_ratio", round(share, 3), "", 1 - tolerance),
             Measure("short_sizes", short, ""),
         )
-        found.append(Finding(CODE, NAME, severity, text, run.where(sweep.place(size=size)), evidence))
-    return found
+        found.append((sweep, Finding(CODE, NAME, severity, text, run.where(sweep.place(size=size)), evidence)))
+    return grouped(found, "ratio")

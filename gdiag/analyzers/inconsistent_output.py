@@ -20,6 +20,7 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.analyzers.alike import grouped
 from gdiag.measures.bandwidth import Sweep, agreement
 from gdiag.measures.fabric_limits import Said, limit
 from gdiag.measures.run import RunView
@@ -38,7 +39,8 @@ def analyze(
     run: RunView, *, average: float = 0.005, odd_rows: float = 0.1, nic_gbps: float = 0.0, hosts: int = 0
 ) -> list[Finding]:
     """average: relative difference of printed and computed mean. odd_rows: share of rows whose time and algbw disagree."""
-    found = [f for sweep in run.sweeps for f in _judge(run, sweep, average, odd_rows, Said(nic_gbps, hosts=hosts))]
+    said = Said(nic_gbps, hosts=hosts)
+    found = grouped(((s, f) for s in run.sweeps for f in _judge(run, s, average, odd_rows, said)), "mean_busbw")
     return [*_failed(run), *found]
 
 

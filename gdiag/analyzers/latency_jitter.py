@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gdiag.analyzers.alike import grouped
 from gdiag.measures.bandwidth import Sweep, jitter
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -34,7 +35,8 @@ def analyze(
     run: RunView, *, small_share: float = 0.2, small_ratio: float = 3.0, sides: float = 0.2, spread: float = 0.2
 ) -> list[Finding]:
     """small_share and small_ratio: warning limits of slow small messages. sides, spread: info limits, as shares."""
-    found = [f for sweep in run.sweeps if sweep.n != 1 for f in _judge(run, sweep, small_share, small_ratio, sides)]
+    unsteady = ((s, f) for s in run.sweeps if s.n != 1 for f in _judge(run, s, small_share, small_ratio, sides))
+    found = grouped(unsteady, "ratio", least=False)
     found += [f for sweep in run.sweeps for f in _process(run, sweep)]
     return found + list(_spread(run, spread))
 

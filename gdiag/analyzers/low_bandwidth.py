@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gdiag.analyzers.alike import grouped
 from gdiag.measures.bandwidth import Sweep
 from gdiag.measures.fabric_limits import DEGRADED, HEALTHY, RING, Limit, Said, limit
 from gdiag.measures.run import RunView
@@ -55,13 +56,13 @@ def analyze(
     bad: share of the limit below which the wording says bad instead of degraded. nic_gbps: network cards of one host
     together. expect: plateau that is expected, GB/s. hosts: number of hosts, where the output does not list them.
     """
-    found = []
+    found: list[tuple[Sweep, Finding]] = []
     for sweep in run.sweeps:
         held = limit(sweep, Said(nic_gbps, expect, hosts))
         finding = _judge(run, sweep, held, ok, bad) if held is not None else _unheld(run, sweep)
         if finding is not None:
-            found.append(finding)
-    return found
+            found.append((sweep, finding))
+    return grouped(found, "busbw")
 
 
 def _judge(run: RunView, sweep: Sweep, held: Limit, ok: float, bad: float) -> Finding | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from gdiag.analyzers.alike import grouped
 from gdiag.measures.bandwidth import Sweep
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -27,14 +28,15 @@ NEEDS: tuple[str, ...] = ("collectives.busbw|facts.value",)
 
 def analyze(run: RunView, *, elements: float = 1.0) -> list[Finding]:
     """One critical finding per test run with at least `elements` wrong elements or a FAILED footer."""
-    return [finding for sweep in run.sweeps if (finding := _judge(run, sweep, elements)) is not None]
+    found = ((sweep, _judge(run, sweep, elements)) for sweep in run.sweeps)
+    return grouped(((s, f) for s, f in found if f is not None), "wrong_rows", least=False)
 
 
 def _judge(run: RunView, sweep: Sweep, elements: float) -> Finding | None:
-    wrong = sweep.rows.filter(pl.col("wrong") >= elements)
     footer = sweep.fact("out_of_bounds") or ""
-    if not wrong.height and not footer.endswith("FAILED"):
+    if not (sweep.values("wrong") >= elements).any() and not footer.endswith("FAILED"):
         return None
+    wrong = sweep.rows.filter(pl.col("wrong") >= elements)
     name = sweep.collective or "the collective"
     rank = sweep.fact("rank")
     evidence = [Measure("wrong_rows", wrong.height, "", 0.0)]

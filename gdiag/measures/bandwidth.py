@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+from gdiag.measures.curves import Floats
+from gdiag.measures.segments import Ints
 
 MIB: Final = 1 << 20
 SMALL: Final = 64 << 10
@@ -18,6 +21,9 @@ _MANY: Final = 100_000
 """More ranks than any benchmark runs on."""
 JUDGED_FROM: Final = 256 * MIB
 """A sweep that ends below 256 MiB has not reached the plateau of a fast fabric."""
+_COLUMNS: Final = (
+    "source", "section", "collective", "redop", "root", "line", "size", "in_place", "time", "cpu_time", "algbw", "busbw", "wrong", "cycle", "t_cv",
+)  # fmt: skip
 RATIOS: Final = frozenset({"all_reduce", "all_gather", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter"})
 """Collectives whose busbw/algbw tells the number of ranks."""
 
@@ -59,6 +65,10 @@ class Sweep:
         """The first fact called `key`."""
         return next((value for name, value in self.facts if name == key), None)
 
+    def values(self, name: str) -> Floats:
+        """A column of `rows`."""
+        return self.rows[name].to_numpy()
+
     def place(self, *, size: int | None = None, line: object = None) -> dict[str, object]:
         """Source and line of the first row, of the first row of `size`, or of `line`, as RunView.where takes them."""
         rows = self.rows if size is None else self.rows.filter(pl.col("size") == size)
@@ -81,60 +91,71 @@ class Sweep:
 def sweeps(collectives: pl.DataFrame, devices: pl.DataFrame, facts: pl.DataFrame) -> tuple[Sweep, ...]:
     """One Sweep per source and section that holds rows, in file order."""
     key = ["source", "section"]
-    sized = collectives.filter(pl.col("size").is_not_null())
-    listed, said = devices.partition_by(key, as_dict=True), facts.partition_by(key, as_dict=True)
-    nobody, nothing = devices.clear(), facts.clear()
+    sized = collectives.filter(pl.col("size").is_not_null()).select(_COLUMNS)
+    listed = {tuple(row[:2]): row[2:] for row in _listed(devices).iter_rows()}
+    told = facts.group_by(key).agg("key", "value")
+    said = {
+        (source, section): tuple(zip(names, values, strict=True)) for source, section, names, values in told.iter_rows()
+    }
     return tuple(
-        _sweep(int(str(place[1])), rows, listed.get(place, nobody), said.get(place, nothing))
+        _sweep(place, rows, listed.get(place, (0, (), None)), said.get(place, ()))
         for place, rows in sized.partition_by(key, as_dict=True, maintain_order=True).items()
     )
 
 
-def _sweep(section: int, rows: pl.DataFrame, devices: pl.DataFrame, facts: pl.DataFrame) -> Sweep:
-    large = rows.sort("size", maintain_order=True)
-    named = rows["collective"].drop_nulls().first()
-    name = str(named) if named is not None else None
-    ratio, error = _ratio(large)
-    collective = name or _collective(rows, ratio)
-    sizes = large["size"].unique().sort()
-    small = rows.filter((pl.col("size") <= SMALL) & (pl.col("size") > 0))["time"][2:]
-    average = facts.filter(pl.col("key") == "average_busbw")["value"].first()
-    models = devices["model"].drop_nulls().mode().sort()
-    return Sweep(
-        section=section, collective=collective, inferred=name is None,
-        rows=rows.select("source", "line", "size", "in_place", "time", "cpu_time", "algbw", "busbw", "wrong", "cycle", "t_cv"),
-        listed=_listed(devices), ranks=_ranks(collective, ratio, error),
-        host_names=tuple(devices["host"].drop_nulls().unique().sort().to_list()), model=str(models[0]) if len(models) else None,
-        plateau=_plateau(large),
-        peak=float(np.max(large["busbw"].to_numpy())), largest=int(sizes[-1]),
-        latency=_median(small.to_numpy()) if len(small) else None, average=_float(average),
-        facts=tuple(facts.select("key", "value").iter_rows()),
+def _listed(devices: pl.DataFrame) -> pl.DataFrame:
+    """source, section, ranks (up to the highest where only the list's end was kept), hosts sorted, the commonest model."""
+    highest = pl.col("rank").max().cast(pl.Int64) + 1
+    return devices.group_by("source", "section").agg(
+        pl.max_horizontal(
+            pl.col("rank").drop_nulls().n_unique(), pl.when(highest <= _MANY).then(highest).otherwise(0)
+        ).fill_null(0).cast(pl.Int64).alias("ranks"),
+        pl.col("host").drop_nulls().unique().sort().alias("hosts"),
+        pl.col("model").drop_nulls().mode().sort().first().alias("model"),
     )  # fmt: skip
 
 
-def _plateau(rows: pl.DataFrame) -> float:
+def _sweep(
+    place: tuple[Any, ...], rows: pl.DataFrame, listed: tuple[Any, ...], facts: tuple[tuple[str, str], ...]
+) -> Sweep:
+    named = next((str(name) for name in rows["collective"] if name is not None), None)
+    size, busbw, algbw = (rows[name].to_numpy() for name in ("size", "busbw", "algbw"))
+    order = np.argsort(size, kind="stable")
+    ratio, error = _ratio(algbw[order], busbw[order])
+    collective = named or _collective(rows, ratio)
+    small = rows["time"].to_numpy()[(size <= SMALL) & (size > 0)][2:]
+    ranks, hosts, model = listed
+    return Sweep(
+        section=int(place[1]), collective=collective, inferred=named is None, rows=rows, listed=int(ranks or 0),
+        ranks=_ranks(collective, ratio, error), host_names=tuple(hosts), model=model, plateau=_plateau(size, busbw),
+        peak=float(np.max(busbw)), largest=int(size.max()), latency=_median(small) if len(small) else None,
+        average=next((_float(value) for name, value in facts if name == "average_busbw"), None), facts=facts,
+    )  # fmt: skip
+
+
+def _plateau(size: Ints, busbw: Floats) -> float:
     """Median busbw from 1 GiB on, or of the three largest sizes where these are higher: a curve may rise beyond 1 GiB."""
-    top = rows["size"].unique().sort().tail(3).to_list()
-    high = _median(rows.filter(pl.col("size").is_in(top))["busbw"].to_numpy())
-    return max(high, _median(rows.filter(pl.col("size") >= PLATEAU_FROM)["busbw"].to_numpy()))
+    top = np.unique(size)[-3:]
+    return max(_median(busbw[size >= top[0]]), _median(busbw[size >= PLATEAU_FROM]))
 
 
-def _listed(devices: pl.DataFrame) -> int:
-    ranks = devices["rank"].drop_nulls()
-    if not len(ranks):
-        return 0
-    highest = int(ranks.cast(pl.Int64).to_numpy().max())
-    return max(ranks.n_unique(), highest + 1 if highest < _MANY else 0)
-
-
-def _ratio(rows: pl.DataFrame) -> tuple[float | None, float]:
-    """busbw/algbw at the largest size and its printing error."""
-    usable = rows.filter(pl.col("algbw") >= 0.1).tail(4)
-    if not usable.height:
+def _ratio(algbw: Floats, busbw: Floats) -> tuple[float | None, float]:
+    """busbw/algbw at the largest size and its printing error; both in order of size."""
+    usable = np.flatnonzero(algbw >= 0.1)[-4:]
+    if not len(usable):
         return None, 0.0
-    algbw, busbw = usable["algbw"].to_numpy(), usable["busbw"].to_numpy()
-    best = int(np.argmax(algbw))
+    best = usable[int(np.argmax(algbw[usable]))]
     return float(busbw[best] / algbw[best]), 0.005 / float(algbw[best]) * (1 + float(busbw[best] / algbw[best]))
+
+
+def by_size(sweep: Sweep) -> tuple[Ints, Floats]:
+    """Sizes, ascending, and the median busbw at each over sides and cycles."""
+    size, values = sweep.rows["size"].to_numpy(), sweep.values("busbw")
+    order = np.lexsort((values, size))
+    size, values = size[order], values[order]
+    starts = np.flatnonzero(np.append(True, size[1:] != size[:-1]))
+    counts = np.diff(np.append(starts, len(size)))
+    return size[starts], (values[starts + (counts - 1) // 2] + values[starts + counts // 2]) / 2
 
 
 def _collective(rows: pl.DataFrame, ratio: float | None) -> str | None:
@@ -187,8 +208,8 @@ class Shape:
 
 def shape(sweep: Sweep, dip: float = 0.75) -> Shape:
     """Dips and collapses of the sweep's curve: medians over sides and cycles per size, in order of size."""
-    curve = sweep.rows.filter(pl.col("size") > SMALL).group_by("size").agg(pl.col("busbw").median()).sort("size")
-    sizes, values = curve["size"].to_numpy(), curve["busbw"].to_numpy()
+    sizes, values = by_size(sweep)
+    sizes, values = sizes[sizes > SMALL], values[sizes > SMALL]
     if len(values) < 4:
         return Shape(sweep.largest, None, 1.0, None, 1.0)
     before = np.maximum.accumulate(values)
@@ -224,21 +245,21 @@ class Jitter:
 
 def jitter(sweep: Sweep) -> Jitter:
     """How steady small messages, the two sides and the repeats are; the first row of a run is warm-up and left out."""
-    small = sweep.rows.filter((pl.col("size") <= SMALL) & (pl.col("size") > 0))["time"].to_numpy()[2:]
+    size, times = sweep.values("size"), sweep.values("time")
+    small = times[(size <= SMALL) & (size > 0)][2:]
     share = ratio = 0.0
     if len(small) >= 8:
         middle = _median(small)
         slow = small > 3 * middle
         share = float(np.mean(slow))
         ratio = float(np.median(small[slow]) / _median(small[~slow])) if slow.any() else 1.0
-    sides = sweep.rows.filter(pl.col("size") >= max(MIB, sweep.largest // 8)).pivot(
-        on="in_place", index=["line"], values="busbw", aggregate_function="first"
-    )
-    gap = 0.0
-    if {"true", "false"} <= set(sides.columns) and sides.height >= 2:
-        a, b = sides["false"].drop_nulls().to_numpy(), sides["true"].drop_nulls().to_numpy()
-        if len(a) == len(b):
-            gap = _median(np.abs(a - b) / np.maximum(np.maximum(a, b), 1e-9))
+    large = size >= max(MIB, sweep.largest // 8)
+    inside, busbw = sweep.rows["in_place"].to_numpy(), sweep.values("busbw")
+    a, b = busbw[large & ~inside], busbw[large & inside]
+    gap = _median(np.abs(a - b) / np.maximum(np.maximum(a, b), 1e-9)) if len(a) == len(b) >= 2 else 0.0
+    cycle = sweep.rows["cycle"].to_numpy()
+    if cycle.max(initial=0) - cycle.min(initial=0) < 3:
+        return Jitter(share, ratio, gap, ())
     repeats = sweep.rows.with_columns(slow=pl.col("time") > 1.3 * pl.col("time").median().over("size", "in_place"))
     again = (
         repeats.filter("slow")
@@ -266,14 +287,15 @@ class Agreement:
 
 def agreement(sweep: Sweep) -> Agreement:
     """size/time against algbw, and the printed average against the mean of the rows."""
-    usable = sweep.rows.filter((pl.col("algbw") >= 1) & (pl.col("time") > 0) & ~pl.col("cpu_time"))
+    algbw, times = sweep.values("algbw"), sweep.values("time")
+    usable = (algbw >= 1) & (times > 0) & ~sweep.rows["cpu_time"].to_numpy()
     share: float | None = None
     odd = 0
-    if usable.height:
-        factor = usable["size"].to_numpy() / usable["time"].to_numpy() / 1e3 / usable["algbw"].to_numpy()
+    if usable.any():
+        factor = sweep.values("size")[usable] / times[usable] / 1e3 / algbw[usable]
         share = _median(factor)
         odd = int(np.sum(np.abs(factor / share - 1) > 0.03))
-    return Agreement(share, odd, usable.height, float(np.mean(sweep.rows["busbw"].to_numpy())), sweep.average)
+    return Agreement(share, odd, int(usable.sum()), float(np.mean(sweep.values("busbw"))), sweep.average)
 
 
 def _median(values: NDArray[np.float64]) -> float:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from gdiag.measures.bandwidth import MIB, Sweep
+from gdiag.measures.bandwidth import MIB, Sweep, by_size
 
 
 def median_curve(sweep: Sweep) -> dict[int, float]:
     """Size [B] → median busbw [GB/s] over sides and cycles."""
-    curve = sweep.rows.group_by("size").agg(pl.col("busbw").median()).sort("size")
-    return {int(size): float(value) for size, value in curve.iter_rows()}
+    sizes, values = by_size(sweep)
+    return dict(zip(sizes.tolist(), values.tolist(), strict=True))
 
 
 def baseline(held: Sequence[Sweep]) -> pl.DataFrame:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from gdiag.measures.bandwidth import JUDGED_FROM, Sweep
 from gdiag.measures.bandwidth_compare import Member, held_curve, median_curve, members
-from gdiag.measures.fabric_limits import DEGRADED, HEALTHY, RING, UNSAID, Said, limit, matches
+from gdiag.measures.fabric_limits import DEGRADED, HEALTHY, RING, UNSAID, Limit, Said, limit, matches
 from gdiag.measures.run import RunView
 from gdiag.model import Column, Series, Table, Value
 
@@ -22,18 +23,21 @@ _BY_SIZE = (
     Column("size", "B"), Column("out-of-place", "GB/s"), Column("in-place", "GB/s"), Column("time", "µs"),
     Column("wrong"), Column("baseline", "GB/s"), Column("of baseline", "%"),
 )  # fmt: skip
-_RUNS = (
-    Column("test run"), Column("ranks"), Column("hosts"), Column("plateau", "GB/s"), Column("limit", "GB/s"),
-    Column("of limit", "%"), Column("latency", "µs"), Column("verdict"),
-)  # fmt: skip
+_RUN = Column("test run")
+_FIGURES = (Column("ranks"), Column("hosts"), Column("plateau", "GB/s"))
+_LIMIT = (Column("limit", "GB/s"), Column("of limit", "%"))
+_END = (Column("latency", "µs"), Column("verdict"))
+_KNOWN = "benchmarks (plateau: median busbw from 1 GiB on or of the three largest sizes)"
+_UNKNOWN = "benchmarks without a limit (give --nic-gbps or --expect)"
+_MANY = 20
+"""Test runs listed one by one; more are listed by kind."""
 
 
 def sweep_tables(run: RunView, said: Said = UNSAID) -> list[Table]:
     """One table over all test runs, then one per test run by size for the first few."""
     if not run.sweeps:
         return []
-    lines = tuple(_line(number, sweep, said) for number, sweep in enumerate(run.sweeps))
-    tables = [Table("benchmarks (plateau: median busbw from 1 GiB on, or of the three largest sizes)", _RUNS, lines)]
+    tables = _verdicts(run.sweeps, said)
     pairwise = members(run.sweeps)
     if pairwise:
         tables += [_hosts(pairwise), _pairs(run.sweeps, [m.host for m in pairwise[:_HOSTS]])]
@@ -86,30 +90,83 @@ def _title(number: int, sweep: Sweep) -> str:
     return f"{number + 1}: {sweep.collective or 'unnamed collective'}"
 
 
-def _line(number: int, sweep: Sweep, said: Said) -> tuple[Value | None, ...]:
-    held = limit(sweep, said)
-    return (
-        _title(number, sweep), sweep.n, sweep.hosts or None, round(sweep.plateau, 2),
-        round(held.value, 1) if held else None, whole(100 * sweep.plateau / held.value) if held else None,
-        round(sweep.latency, 1) if sweep.latency is not None else None, verdict(sweep, said),
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One test run in the table of verdicts."""
+
+    title: str
+    sweep: Sweep
+    limit: Limit | None
+    verdict: str
+
+
+def _verdicts(held: Sequence[Sweep], said: Said) -> list[Table]:
+    """Test runs with a limit, then those without; of many test runs the kinds, the worst first."""
+    limits = [limit(sweep, said) for sweep in held]
+    judged = [
+        _Judged(_title(n, s), s, top, verdict(s, top)) for n, (s, top) in enumerate(zip(held, limits, strict=True))
+    ]
+    parts = (
+        (_KNOWN, [j for j in judged if j.limit]),
+        (_UNKNOWN, [j for j in judged if not j.limit]),
+    )
+    tables = []
+    for name, mine in parts:
+        if mine:
+            tables.append(_by_kind(name, mine) if len(held) > _MANY else _one_by_one(name, mine))
+    return tables
+
+
+def _one_by_one(title: str, judged: Sequence[_Judged]) -> Table:
+    limited = judged[0].limit is not None
+    rows: list[tuple[Value | None, ...]] = []
+    for one in judged:
+        s = one.sweep
+        latency = round(s.latency, 1) if s.latency is not None else None
+        limits = (round(one.limit.value, 1), whole(100 * s.plateau / one.limit.value)) if one.limit else ()
+        rows.append((one.title, s.n, s.hosts or None, round(s.plateau, 2), *limits, latency, one.verdict))
+    return Table(title, (_RUN, *_FIGURES, *(_LIMIT if limited else ()), *_END), tuple(rows))
+
+
+def _by_kind(title: str, judged: Sequence[_Judged]) -> Table:
+    """A line per collective, shape and verdict; the lowest plateau as a share of the limit, else in GB/s, decides the order."""
+    kinds: dict[tuple[object, ...], list[_Judged]] = {}
+    for one in judged:
+        value = round(one.limit.value, 1) if one.limit else None
+        kinds.setdefault(
+            (one.sweep.collective or "unnamed", one.sweep.n, one.sweep.hosts, value, one.verdict), []
+        ).append(one)
+    rows: list[tuple[float, tuple[Value | None, ...]]] = []
+    for (name, ranks, hosts, top, words), same in kinds.items():
+        plateaus = np.array([one.sweep.plateau for one in same])
+        least = float(plateaus.min()) / (float(str(top)) if top else 1.0)
+        limits: tuple[Value | None, ...] = (float(str(top)), whole(100 * least)) if top else ()
+        rows.append((least, (
+            str(name), len(same), ranks if isinstance(ranks, int) else None, hosts if isinstance(hosts, int) and hosts else None,
+            round(float(np.median(plateaus)), 2), round(float(plateaus.min()), 2), *limits, str(words),
+        )))  # fmt: skip
+    rows.sort(key=lambda row: row[0])
+    columns = (
+        Column("collective"), Column("test runs"), *_FIGURES, Column("lowest", "GB/s"),
+        *(_LIMIT if judged[0].limit else ()), Column("verdict"),
     )  # fmt: skip
+    more = f", {len(rows) - _RANKED} more kinds not shown" if len(rows) > _RANKED else ""
+    return Table(f"{title}, by kind, the worst first{more}", columns, tuple(row for _, row in rows[:_RANKED]))
 
 
-def verdict(sweep: Sweep, said: Said = UNSAID) -> str:
-    """The sweep's bandwidth in a few words; what cannot be judged says why."""
+def verdict(sweep: Sweep, held: Limit | None) -> str:
+    """The sweep's bandwidth against its limit in a few words; what cannot be judged says why."""
     if sweep.n == 1:
-        return "one rank: no fabric measured"
-    held = limit(sweep, said)
+        return "one rank: no fabric"
     if held is None:
         if sweep.largest < JUDGED_FROM:
-            return "not judged: ends below 256 MiB"
-        fits = matches(sweep)
-        return f"no limit known; fits {fits}" if fits else "no limit known (--nic-gbps, --expect)"
+            return "ends below 256 MiB"
+        return f"fits {fits}" if (fits := matches(sweep)) else "no limit known"
     share = sweep.plateau / held.value
     if share >= HEALTHY:
         return "healthy"
     if held.ring and abs(sweep.plateau / held.ring - 1) <= RING:
-        return "healthy ring, NVLS not used"
+        return "ring, no NVLS"
     return "degraded" if share >= DEGRADED else "bad"
 
 

@@ -16,7 +16,7 @@ from gdiag.schema import KEYS, TABLES, Quantity
 from tests.golden.comparing import matches
 
 ROOT = Path(__file__).parent.parent.parent
-SHARED = {"__init__", "analyzer", "selection"}
+SHARED = {"__init__", "alike", "analyzer", "selection"}
 HEADINGS = ("What it checks", "Why it matters", "What to do")
 
 

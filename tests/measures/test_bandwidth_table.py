@@ -26,3 +26,19 @@ def test_pairwise_sweeps_are_ranked_and_crossed() -> None:
 def test_one_sweep_is_shown_by_size() -> None:
     titles = [table.title for table in sweep_tables(view(text(Bench(sizes=(1 << 20, 1 << 28)))))]
     assert titles[1:] == ["1: all_reduce by size"]
+
+
+def test_runs_with_and_without_a_limit_are_two_tables() -> None:
+    tables = sweep_tables(view(text(Bench()), text(Bench(sizes=(1 << 20, 1 << 21)))))
+    assert [column.name for column in tables[0].columns][-3:] == ["of limit", "latency", "verdict"]
+    assert tables[1].title.startswith("benchmarks without a limit")
+    assert tables[1].rows[0][-1] == "ends below 256 MiB"
+
+
+def test_many_runs_are_listed_by_kind_the_worst_first() -> None:
+    outputs = [text(Bench(peak=460)) for _ in range(20)] + [text(Bench(peak=200 + i)) for i in range(10)]
+    tables = sweep_tables(view(*outputs))
+    (judged,) = [table for table in tables if table.title.startswith("benchmarks")]
+    assert judged.title.endswith("by kind, the worst first")
+    assert [row[1] for row in judged.rows] == [10, 20]
+    assert [row[-1] for row in judged.rows] == ["bad", "healthy"]
