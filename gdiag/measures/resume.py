@@ -29,6 +29,8 @@ REFERENCE_ROWS = 50
 NOISE_ROWS = 200
 EARLY_ROWS = 30
 """Rows at the start in which a clock set back is no restart."""
+PAUSE_SECONDS, PAUSE_STEPS, MOST_PAUSES = 30.0, 50.0, 3
+"""Least length of a pause that may be a restart, in seconds and in usual steps; more of them are evaluations or checkpoints."""
 YOUNGEST = 0.05
 """Share of the rows before a restart from which on an earlier place of the curve can be that of a checkpoint."""
 TAIL_ROWS = 400
@@ -74,18 +76,31 @@ class Resume:
         return self.after - self.before
 
 
-def boundaries(restarts: Sequence[Restart], events: Sequence[int], elapsed: Curve) -> list[tuple[int, int]]:
-    """(first step after, steps rewound) of every restart in the trajectory, restart events and a clock set back.
+def boundaries(
+    restarts: Sequence[Restart], events: Sequence[int], elapsed: Curve, time: Curve
+) -> list[tuple[int, int]]:  # fmt: skip
+    """(first step after, steps rewound) of every restart in the trajectory, restart events, a clock set back, rare pauses.
 
     events: steps of events of kind restart. Restarts from the very first step are other runs, not resumes.
     """
     found = {r.step: r.rewound for r in restarts if not r.from_start}
     # Clocks are also set back after the first few steps, to leave compilation out.
     back = np.flatnonzero(np.diff(elapsed.value[EARLY_ROWS:]) < 0) + EARLY_ROWS + 1
-    for step in (*events, *(int(s) for s in elapsed.step[back])):
+    for step in (*events, *(int(s) for s in elapsed.step[back]), *_rare_pauses(time)):
         if all(abs(step - known) > 2 for known in found) and step > 0:
             found[step] = 0
     return sorted(found.items())
+
+
+def _rare_pauses(time: Curve) -> list[int]:
+    """First steps after the few pauses as long as a restart takes: it may leave no other trace. Many are a habit."""
+    steps, pause = np.diff(time.step), np.diff(time.value)
+    if len(pause) < EARLY_ROWS:
+        return []
+    usual = float(np.median(pause / np.maximum(steps, 1)))
+    long = np.flatnonzero((pause > PAUSE_SECONDS) & (pause > PAUSE_STEPS * usual * np.maximum(steps, 1)))
+    long = long[long >= EARLY_ROWS]
+    return [int(time.step[i + 1]) for i in long] if len(long) <= MOST_PAUSES else []
 
 
 def resumes(paths: Sequence[Path], places: Sequence[tuple[int, int]]) -> list[Resume]:

@@ -29,7 +29,7 @@ from gdiag.measures.nonfinite import NonFinite, nonfinite
 from gdiag.measures.peak_stability import Instability, Stalled, instability, stalled
 from gdiag.measures.resume import FreshStart, Resume, boundaries, fresh_start, resumes
 from gdiag.measures.resume_state import CounterLoss, ScaleReset, counter_losses, scale_resets
-from gdiag.measures.sample_ids import Breach, Return, breaches, returns
+from gdiag.measures.sample_ids import Breach, Return, breaches, inside_epoch, returns
 from gdiag.measures.schedule import Schedule, recognise
 from gdiag.measures.scheduler_state import Mismatch, mismatches
 from gdiag.measures.segments import Ints, interval
@@ -209,7 +209,7 @@ class RunView:
         if events.height and {"kind", "step"} <= set(events.columns):
             events = events.filter((pl.col("kind") == "restart") & pl.col("step").is_not_null())
         steps = events["step"].to_list() if events.height else []
-        return boundaries(self.trajectory.restarts, steps, self.series("elapsed"))
+        return boundaries(self.trajectory.restarts, steps, self.series("elapsed"), self.series("time"))
 
     @cached_property
     def resumes(self) -> list[Resume]:
@@ -253,7 +253,9 @@ class RunView:
     @cached_property
     def sample_breaches(self) -> list[Breach]:
         """Places where sample ids fall back or leap ahead."""
-        restarts = [r.step for r in self.trajectory.restarts]
+        known = [r.step for r in self.trajectory.restarts]
+        # Epochs also end in a pause: one counts as a restart here only where the epoch is logged and goes on.
+        restarts = [s for s, _ in self.resume_places if s in known or inside_epoch(self.series("epoch"), s)]
         return breaches(self.series("sample_start"), self.series("sample_end"), restarts)
 
     @cached_property

@@ -70,6 +70,16 @@ def breaches(start: Curve, end: Curve, restarts: Sequence[int]) -> list[Breach]:
     return found
 
 
+def inside_epoch(epoch: Curve, step: int) -> bool:
+    """Whether the epoch is logged on both sides of `step` and no new one begins there."""
+    i = int(np.searchsorted(epoch.step, step))
+    if not 2 <= i < len(epoch):
+        return False
+    before, after = float(epoch.value[i - 1]), float(epoch.value[i])
+    pace = max(0.0, before - float(epoch.value[i - 2]))
+    return int(before) == int(after) and int(before - pace) == int(after + pace)
+
+
 @dataclass(frozen=True, slots=True)
 class Return:
     """Two events at the same samples, or at the same place of two epochs."""

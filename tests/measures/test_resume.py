@@ -65,6 +65,27 @@ def test_a_clock_set_back_early_is_no_resume() -> None:
     assert view({"loss": np.full(200, 3.0), "elapsed": elapsed}).resumes == []
 
 
+@pytest.mark.parametrize(("stops", "found"), [([900], ["fresh_model"]), (list(range(100, 1500, 100)), [])])
+def test_a_rare_pause_is_where_a_run_may_have_been_taken_up_again(stops: list[int], found: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    loss = 2.7 + 8.1 * (1 + np.arange(1500) / 25) ** -0.45 + noise("gauss", 1500, rng)
+    loss[900:] += fading(6.0, 100, 600)
+    waits = np.full(1500, 0.5)
+    waits[stops] += 200.0
+    assert [r.kind for r in view({"loss": loss, "time": 1.7e9 + np.cumsum(waits)}).resumes] == found
+
+
+@pytest.mark.parametrize(("epoch_steps", "seen"), [(5000, 1), (900, 0), (None, 0)])
+def test_ids_that_begin_again_at_a_pause_inside_an_epoch_are_repeated(epoch_steps: int | None, seen: int) -> None:
+    steps = np.arange(1500)
+    waits = np.where(steps == 900, 200.0, 0.5)
+    columns = {"loss": 3.0 + noise("gauss", 1500, np.random.default_rng(0)), "time": 1.7e9 + np.cumsum(waits)}
+    columns |= {"sample_start": 16.0 * (steps % 900), "sample_end": 16.0 * (steps % 900) + 16}
+    if epoch_steps is not None:
+        columns["epoch"] = steps / epoch_steps
+    assert len(view(columns).sample_breaches) == seen
+
+
 def reloaded(kind: Noise, seed: int, like: int) -> list[Resume]:
     """A run of 1500 steps whose resume at step 900 has the weights of step `like`."""
     rng = np.random.default_rng(seed)
