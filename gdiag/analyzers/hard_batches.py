@@ -1,17 +1,23 @@
 """Single rows stand far above the level of the loss.
 
 What it checks: rows more than six robust standard deviations above the run's own level, outside every spike, after which
-the loss is where it was before. Reported once per run, with their rate.
+the loss is where it was before. Reported once per run, with their rate. Rows at equal distances are a warning, unless
+they are the last of each epoch, where a batch may be small.
 
 Why it matters: real training noise is skewed and heavy-tailed; such rows are batches that are hard to predict and harm
-nothing. A rate that rises, or rows that come from one source, are worth a look at the data.
+nothing. A rate that rises, or rows that come from one source, are worth a look at the data; chance knows no period, and
+data that are read again each time do.
 
 What to do: nothing, unless the rate rises; then print the samples of these steps and look for one source.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
+from gdiag.measures.repeats import equal_distance
 from gdiag.measures.run import RunView
+from gdiag.measures.segments import Ints, interval
 from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD106"
@@ -20,7 +26,7 @@ NEEDS: tuple[str, ...] = ("steps.loss",)
 
 
 def analyze(run: RunView, *, rows: int = 3) -> list[Finding]:
-    """At most one finding, info.
+    """At most one finding.
 
     Thresholds:
         rows: fewest such rows that are worth saying.
@@ -46,4 +52,18 @@ def analyze(run: RunView, *, rows: int = 3) -> list[Finding]:
         Measure("noise", view.scan.noise, "nat"),
         Measure("steps", ", ".join(str(int(s)) for s in curve.step[hard[:20]])),
     )
-    return [Finding(CODE, NAME, Severity.INFO, said, where, evidence)]
+    period = equal_distance(curve.step[hard], view.every)
+    if period is None or _epochs_end(run, curve.step[hard]):
+        return [Finding(CODE, NAME, Severity.INFO, said, where, evidence)]
+    told = (Measure("period", period, "step"), Measure("returns_at_same_samples", True))
+    return [Finding(CODE, NAME, Severity.WARNING, f"{said}, every {period:.0f} steps", where, (*evidence, *told))]
+
+
+def _epochs_end(run: RunView, steps: Ints) -> bool:
+    """Whether most of the rows stand within two rows of the place where the logged epoch turns."""
+    epoch = run.series("epoch")
+    if len(epoch) < 3:
+        return False
+    turns = epoch.step[1:][np.floor(epoch.value[1:]) > np.floor(epoch.value[:-1])]
+    reach = 2 * interval(epoch.step)
+    return len(turns) > 0 and float(np.mean([np.abs(turns - s).min() <= reach for s in steps])) > 0.5

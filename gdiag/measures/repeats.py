@@ -9,6 +9,7 @@ import numpy as np
 
 from gdiag.measures.loss_events import LossEvent, LossView
 from gdiag.measures.onset import onset_context
+from gdiag.measures.segments import Ints
 
 MANY = 3
 """So many spikes are a series wherever they are."""
@@ -75,6 +76,22 @@ def spike_series(view: LossView) -> Series | None:
         tuple(events), _kendall(gaps.tolist()), _kendall([event.excess for event in events]),
         float(np.median(shares)) if shares else None, same,
     )  # fmt: skip
+
+
+def equal_distance(steps: Ints, every: int, *, least: int = 4, share: float = 0.75) -> float | None:
+    """The period of `steps` (increasing), None where they have none.
+
+    Rows within three of one another are one event. A period is a distance that `share` of at least `least` events keep
+    within one row; events at random do so in fewer than one of a thousand runs from four of them on.
+    """
+    events = steps[np.concatenate([[True], np.diff(steps) > 3 * every])]
+    if len(events) < least:
+        return None
+    gaps = np.diff(events)
+    period = float(np.median(gaps))
+    if period < 10 * every or float(np.mean(np.abs(gaps - period) <= every)) < share:
+        return None
+    return period
 
 
 def _kendall(value: list[float]) -> float:

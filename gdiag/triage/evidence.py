@@ -373,7 +373,7 @@ RULES: Final[tuple[Rule, ...]] = (
     # Data. A bad batch moves loss and gradient in the same step and leaves nothing behind (20 of 20 injected batches);
     # a moved batch statistic is as near to proof as a log comes.
     Rule("bad_batch", "data", 2.2, _odd_batch),
-    Rule("bad_batch", "data", 2.0, flagged("returns_at_same_samples", "spikes return at the same samples", "GD115", "GD103")),
+    Rule("bad_batch", "data", 2.0, flagged("returns_at_same_samples", "spikes return at the same samples", "GD115", "GD103", "GD106")),
     Rule("bad_batch", "data", -0.8, _plain_entropy),
     Rule("bad_batch", "loss", 0.7, _no_after_effect),
     Rule("bad_batch", "loss", -0.7, _after_effect),

@@ -11,7 +11,7 @@ from tests.analyzers.made_runs import learning, view
 
 def hard(count: int, rows: int = 2000) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     loss = learning(rows)
-    loss[np.linspace(500, rows - 100, count).astype(int)] += 0.8
+    loss[500 + (np.linspace(0, 1, count) ** 1.5 * (rows - 600)).astype(int)] += 0.8
     return loss
 
 
@@ -28,3 +28,12 @@ def test_quiet_on_plain_noise() -> None:
 
 def test_threshold_sets_the_least_count() -> None:
     assert analyze(view({"loss": hard(9)}), rows=10) == []
+
+
+def test_rows_at_equal_distances_are_a_warning() -> None:
+    loss = learning(2000)
+    loss[400::250] += 0.8
+    (finding,) = analyze(view({"loss": loss}))
+    assert (finding.severity, finding.number("period")) == (Severity.WARNING, 250)
+    (finding,) = analyze(view({"loss": loss, "epoch": (np.arange(2000) + 100) / 250}))
+    assert finding.severity is Severity.INFO
