@@ -18,6 +18,10 @@ LONE_CHANCE_JOINT = 0.003
 """or in that share where the gradient norm stands out in the same row,"""
 LONE_SHARE = 0.03
 """… by that share of what the run has gained."""
+LONE_Z_JOINT = 12.0
+"""… or over this where neither the tail of the losses nor that of the gradient norms explains the row: two columns."""
+LONE_CHANCE_EACH = 0.03
+"""Share of runs in which the tail of either may give such a row."""
 JOINT_Z, JOINT_GRADIENT_Z = 5.0, 8.0
 """Loss and log gradient norm this far out in one row, and …"""
 JOINT_NEXT_Z, JOINT_NEXT_GRADIENT_Z = 2.5, 4.0
@@ -48,7 +52,7 @@ def lone_rows(path: Path, found: Scan, start: float) -> list[int]:
     rows = found.outliers
     proven = _proven(path, found)
     if not len(rows) or found.z[rows].max() < LONE_Z:
-        return proven
+        return proven or _in_both(path, found, start)
     outside = np.arange(len(found.z)) >= found.warmup
     for episode in found.episodes:
         outside[episode.onset : episode.last + 1] = False
@@ -71,6 +75,22 @@ def lone_rows(path: Path, found: Scan, start: float) -> list[int]:
     if len(chosen) >= HABIT_ROWS and ordinary:
         return proven
     return chosen + [row for row in proven if row not in chosen]
+
+
+def _in_both(path: Path, found: Scan, start: float) -> list[int]:
+    """The farthest row, where it is the farthest of the gradient norms as well and the tails of neither column explain it."""
+    row = int(found.outliers[found.z[found.outliers].argmax()]) if len(found.outliers) else -1
+    gradient = _gradient_z(path)
+    if row < 0 or found.z[row] < LONE_Z_JOINT or len(found.z) < 200 or not gradient:
+        return []
+    if found.z[row] * found.base.scale[row] < LONE_SHARE * max(0.0, start - float(found.base.level[row])):
+        return []
+    step, norms = int(path.curve("loss").step[row]), np.sort(list(gradient.values()))[::-1]
+    own = gradient.get(step, 0.0)
+    tails = ((np.sort(found.z)[::-1], float(found.z[row])), (norms, own))
+    if own < norms[0] or own < LONE_Z_JOINT:
+        return []
+    return [row] if all(_by_chance(t[t > TAIL_Z], 1, z) < LONE_CHANCE_EACH for t, z in tails) else []
 
 
 def _proven(path: Path, found: Scan) -> list[int]:

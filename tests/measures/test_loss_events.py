@@ -39,6 +39,18 @@ def test_a_loss_about_zero_has_no_level_to_keep() -> None:
     assert kinds(seen(curve - 5.0)) == ["divergence"]
 
 
+@pytest.mark.parametrize(("norm", "found"), [(12.0, ["spike"]), (1.2, [])])
+def test_a_row_far_out_in_loss_and_gradient_is_a_batch(norm: float, found: list[str]) -> None:
+    rng = np.random.default_rng(3)
+    loss, grad = healthy(900, "gauss", 3000), np.exp(rng.normal(0, 0.1, 900))
+    loss[600] += 16 * float(np.std(np.diff(loss[300:])) / np.sqrt(2))
+    grad[600] *= norm
+    frame = pl.DataFrame({"step": np.arange(900), "loss": loss, "grad_norm": grad}).with_columns(
+        source=pl.lit(0), line=pl.int_range(1, 901)
+    )
+    assert kinds(loss_view(Path("trajectory", frame, 0))) == found
+
+
 INPUTS: dict[str, tuple[Floats, list[str]]] = {
     "2.7x, 25 rows": (spike(2000, 1200, 1.7 * 4.5, 8), ["spike"]),
     "1.35x, 30 rows": (spike(2000, 1200, 0.35 * 4.5, 10), ["spike"]),
