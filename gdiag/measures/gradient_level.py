@@ -20,6 +20,10 @@ STUCK_ROWS = 6
 """Fewest rows of a surge: a shorter one is noise, or a warm-up that has hardly begun."""
 LATEST_ROWS = 30
 """Rows within which a surge must begin, a twentieth of the run in long ones."""
+LEAVING, LEAVING_LOSS = 0.1, 1.05
+"""Share of the run within which a network that leaves a small initialisation begins to learn, and its loss until then over
+that of the start. Its gradients stay large while it learns under the same rate; a rate that is too high throws the loss up,
+and gradients calm as the run gets away."""
 FAR = 8.0
 """Median norm at high over median norm at low rates that needs no wandering: the run only begins to learn as the rate falls."""
 
@@ -67,9 +71,14 @@ def surge(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve, *, ratio: flo
     share = float(lr.value[lr.step <= grad.step[end - 1]].max(initial=0.0)) / schedule.peak
     if first > max(LATEST_ROWS, len(grad) // 20) or end - first < STUCK_ROWS or share < 0.3:
         return None
+    stuck, surged = float(np.median(level[first:end])) / start, float(np.median(norm[first:end]))
+    if late < 0.8 * start and end <= LEAVING * len(grad) and stuck <= LEAVING_LOSS:
+        onward = float(np.median(norm[end : 2 * end - first]))
+        if onward >= 0.5 * surged and (lr.at(int(grad.step[end - 1])) or 0.0) >= 0.8 * share * schedule.peak:
+            return None
     return Surge(
         int(grad.step[np.argmax(grad.value > 3 * early)]), int(grad.step[end - 1]), share, float(np.median(grad.value[first:end])) / early,
-        float(np.median(level[first:end])) / start, late < 0.8 * start,
+        stuck, late < 0.8 * start,
     )  # fmt: skip
 
 

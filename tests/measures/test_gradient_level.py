@@ -33,3 +33,11 @@ def test_neither_a_loss_that_falls_nor_a_gradient_at_its_level_is_a_surge() -> N
 
 def test_a_few_rows_are_no_surge() -> None:
     assert view(run(400, 10, 4, high=40.0)).gradient_surge is None
+
+
+def test_gradients_that_grow_as_a_small_initialisation_is_left_are_no_surge() -> None:
+    made = run(1600, 1, 60, high=8.0)
+    made["grad_norm"][61:] = 7.0 * np.exp(-np.arange(1539) / 500)
+    assert view(made).gradient_surge is None
+    made["loss"][10:61] += 2.0
+    assert view(made).gradient_surge is not None
