@@ -78,10 +78,10 @@ def test_a_rare_pause_is_where_a_run_may_have_been_taken_up_again(stops: list[in
 @pytest.mark.parametrize(("epoch_steps", "seen"), [(5000, 1), (900, 0), (None, 0)])
 def test_ids_that_begin_again_at_a_pause_inside_an_epoch_are_repeated(epoch_steps: int | None, seen: int) -> None:
     steps = np.arange(1500)
-    waits = np.where(steps == 900, 200.0, 0.5)
+    waits, ids = np.where(steps == 900, 200.0, 0.5), np.asarray(16 * (steps % 900), dtype=np.float64)
     loss, time = 3.0 + noise("gauss", 1500, np.random.default_rng(0)), 1.7e9 + np.cumsum(waits)
     columns = {"loss": np.asarray(loss, np.float64), "time": np.asarray(time, np.float64)}
-    columns |= {"sample_start": 16.0 * (steps % 900), "sample_end": 16.0 * (steps % 900) + 16}
+    columns |= {"sample_start": ids, "sample_end": ids + 16}
     if epoch_steps is not None:
         columns["epoch"] = steps / epoch_steps
     assert len(view(columns).sample_breaches) == seen
