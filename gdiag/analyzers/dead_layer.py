@@ -1,8 +1,9 @@
 """Finds layers that get no gradient any more.
 
 What it checks: layers, or whole blocks, whose gradient stays below `share` of the strong layers' from some step to the
-end; beside it whether their parameter norm stands still, and whether the config says that something is frozen. Where
-most of the network has no gradient from the start and the loss does not fall either, nobody chose to freeze it.
+end; beside it whether their parameters stand still, and whether the config says that something is frozen. Embedding
+and lowest blocks that never had a gradient and never moved are frozen by the look of it, and info. Where most of the
+network has no gradient from the start and the loss does not fall either, nobody chose to freeze it.
 
 Why it matters: a dead layer costs memory and time and adds nothing; dead from the first step it is mostly not in the
 graph, not in the optimizer or frozen by mistake, dead later its units have saturated or died.
@@ -48,25 +49,37 @@ def analyze(run: RunView, *, share: float = 1e-6, rows: int = 200, most: int = 8
     if depth is not None and depth.ratio <= share and depth.geometric:
         return []  # the gradient vanishes on the way: GD202
     frozen = _frozen_by_config(run)
+    chosen, reason, idle = _by_choice(run, table, dead, frozen)
+    found = [_all(run, table, chosen, reason, share, idle=idle)] if chosen else []
+    return found + [_one(run, table, d, share, frozen) for d in dead if d not in chosen][:most]
+
+
+def _by_choice(run: RunView, table: LayerTable, dead: list[Dead], frozen: bool) -> tuple[list[Dead], str, bool]:
+    """Layers that nobody left without gradient by accident, why, and whether a loss that does not fall says otherwise."""
     still = [d for d in dead if d.from_start and d.exact]
-    alike = _in_every_block(table, [d for d in dead if d.from_start])
-    found: list[Finding] = []
     if sum(len(d.columns) for d in still) > 0.5 * len(table.columns):
-        found, alike = (
-            [_all(run, table, still, "most of the network is frozen", share, idle=not frozen and _idle(run))],
-            still,
-        )
-    elif alike:
-        found = [
-            _all(
-                run,
-                table,
-                alike,
-                "the same layer of every block is frozen, outside the graph or not seen by the loss",
-                share,
-            )
-        ]
-    return found + [_one(run, table, d, share, frozen) for d in dead if d not in alike][:most]
+        return still, "most of the network is frozen", not frozen and _idle(run)
+    bottom = _bottom(run, table, still)
+    if bottom:
+        top = max(c.depth or 0 for d in bottom for c in d.columns)
+        return bottom, f"everything up to block {top} is frozen by the look of it", not frozen and _idle(run)
+    alike = _in_every_block(table, [d for d in dead if d.from_start])
+    return alike, "the same layer of every block is frozen, outside the graph or not seen by the loss", False
+
+
+def _bottom(run: RunView, table: LayerTable, still: list[Dead]) -> list[Dead]:
+    """The embedding and every block up to some depth, where none of them has ever moved: how fine-tuning freezes.
+
+    A graph that is cut there by accident leaves the same zeros, but weight decay still moves the parameters.
+    """
+    gone = {c.column for d in still for c in d.columns}
+    alive = [c.depth for c in table.columns if c.depth is not None and c.column not in gone]
+    top = min(alive, default=-1)
+    below = [d for d in still if all(c.depth is not None and c.depth < top for c in d.columns)]
+    deep = {c.depth for d in below for c in d.columns}
+    if not {-1, 0} <= deep or any(_parameters_stand_still(run, d) is False for d in below):
+        return []
+    return below
 
 
 def _in_every_block(table: LayerTable, dead: list[Dead]) -> list[Dead]:
@@ -92,6 +105,7 @@ def _one(run: RunView, table: LayerTable, dead: Dead, share: float, frozen: bool
     moves = "" if still is None else f", its parameters {'stand still' if still else 'still move'}"
     after = not dead.from_start and not run.steady_before(dead.first_step)
     evidence = [
+        Measure("looks_frozen", dead.from_start and dead.exact and still is True),
         Measure("ratio", dead.level / dead.peers if dead.peers > 0 else 0.0, limit=share),
         Measure("exact_zero", dead.exact),
         Measure("rows", dead.rows),
@@ -136,11 +150,16 @@ def _all(
 
 
 def _parameters_stand_still(run: RunView, dead: Dead) -> bool | None:
-    """Whether the norms of the layer's parameters stay the same while it is dead; None when they are not logged."""
+    """Whether the layer's parameters stay the same while it is dead, by their norms or updates; None when neither is logged."""
+    names = {c.layer for c in dead.columns}
     table = run.layer_table("param_norm")
     if table is None:
-        return None
-    names = {c.layer for c in dead.columns}
+        updates = run.layer_table("update_norm")
+        own = [i for i, c in enumerate(updates.columns) if c.layer in names] if updates is not None else []
+        if updates is None or not own:
+            return None
+        late = updates.step >= dead.first_step
+        return not any(np.nan_to_num(updates.values(i)[late]).any() for i in own)
     after = table.step >= dead.first_step
     spread = []
     for i, column in enumerate(table.columns):

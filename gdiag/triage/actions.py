@@ -210,6 +210,16 @@ def cool(case: Case) -> str:
     return f"Check inlet temperature, fans and airflow for {_device(case)}; repaste or replace the card when it repeats on one card only"
 
 
+def connect_layer(case: Case) -> str:
+    """A layer that never moved is mostly frozen; one whose gradient ends later has died."""
+    layer = case.layer or "the layer"
+    if case.value("looks_frozen", "GD203") is True:
+        return f"Check that {layer} is not frozen by accident and is in the optimizer: it never had a gradient and never moved; if it is frozen on purpose, nothing is wrong"
+    if case.value("from_start", "GD203") is False:
+        return f"Check what happened to {layer} at step {case.onset}: its units died or were cut from the loss; it was connected before"
+    return f"Check that {layer} is in the optimizer, not frozen by accident, and connected to the loss"
+
+
 def bisect_layer(case: Case) -> str:
     """A minimal reproduction of the layers named."""
     return f"Reproduce the step with only {case.layer or 'the first non-finite layers'} and NaN checks on its inputs, weights and outputs"
@@ -239,7 +249,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "lr_batch_mismatch": (own.scale_rate,),
     "overfitting": (own.stop_early, plain("Check that no validation sample is in the training set before trusting the curve")),
     "vanishing_gradient": (plain("Use pre-norm and residual connections with residual scaling"), plain("Use SiLU or GELU instead of saturating units and check the initialization"), bisect_layer),
-    "dead_layer": (lambda c: f"Check that {c.layer or 'the layer'} is in the optimizer, not frozen by accident, and connected to the loss", plain("Use SiLU or GELU instead of ReLU and check the initialization")),
+    "dead_layer": (connect_layer, plain("Use SiLU or GELU instead of ReLU and check the initialization")),
     "bad_initialization": (plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck"), own.first_loss),
     "weight_decay_too_small": (own.decay, plain("Watch parameter norms every 100–200 steps")),
     "silent_data_corruption": (compare_ranks, drain_gpu, roll_back, plain("Turn on ECC monitoring and a parameter checksum per rank every 1,000 steps")),

@@ -54,6 +54,8 @@ def title(case: Case) -> str:
     if open_end or case.pattern in MESSAGES or case.lead.code.startswith(("GD404", "GD7")):
         return _capital(case.lead.message)
     name = BY_CODE.get(case.lead.code, NAMES[case.pattern])
+    if case.lead.code == "GD203" and case.severity is Severity.INFO:
+        name = "Layers without gradient"
     if case.lead.code == "GD209":
         name = "Update norm surges" if case.pattern == "gradient_explosion" else "Updates out of their usual range"
     if case.lead.code == "GD306":

@@ -81,3 +81,28 @@ def test_a_network_that_learns_nothing_was_not_frozen_on_purpose() -> None:
     assert (finding.severity, finding.measure("learns")) == (Severity.WARNING, False)
     (finding,) = analyze(layered(made, steps={"loss": flat - np.linspace(0, 1, 300)}))
     assert finding.severity is Severity.INFO
+
+
+def bottom(rows: int = 300, blocks: int = 5, top: int = 1) -> dict[str, Floats]:
+    gone = ("wte", "wpe", *(f"blocks.{b}." for b in range(top + 1)))
+    return {n: v * (not n.startswith(gone)) for n, v in norms(rows, blocks=blocks).items()}
+
+
+def test_embedding_and_lowest_blocks_that_never_moved_are_frozen_by_the_look_of_it() -> None:
+    params = {n: np.full(300, 3.0) for n, _, _ in names(5)}
+    for given in (None, params):
+        (finding,) = analyze(layered(bottom(), params=given))
+        assert (finding.severity, finding.where.layer) == (Severity.INFO, None)
+        assert "everything up to block 1 is frozen by the look of it" in finding.message
+
+
+def test_weights_that_decay_below_a_cut_were_not_frozen() -> None:
+    params = {n: 3.0 * 0.999 ** np.arange(300.0) for n, _, _ in names(5)}
+    found = analyze(layered(bottom(), params=params))
+    assert {f.severity for f in found} == {Severity.WARNING}
+    assert all(f.measure("looks_frozen") is False for f in found)
+
+
+def test_a_bottom_without_the_embedding_may_be_an_accident() -> None:
+    found = analyze(layered(without(norms(300, blocks=5), "blocks.0")))
+    assert [f.severity for f in found] == [Severity.WARNING]

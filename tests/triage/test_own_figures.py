@@ -8,7 +8,7 @@ import pytest
 
 from gdiag.model import Finding, Location, Measure, Severity, Value
 from gdiag.triage import own_figures as own
-from gdiag.triage.actions import check_lr, replay_batch, resume_again, roll_back
+from gdiag.triage.actions import check_lr, connect_layer, replay_batch, resume_again, roll_back
 from gdiag.triage.case import Case
 from gdiag.triage.facts import RunFacts
 
@@ -53,6 +53,13 @@ def case(config: dict[str, Value] | None = None, code: str = "GD102", **evidence
         (own.loader, case(), "steps 267–271"),
         (own.memory, case(memory_after=78.5), "78.5 GiB"),
         (roll_back, case({"checkpoint_interval": 100}), "step 200, as they are due every 100"),
+        (
+            connect_layer,
+            case(code="GD203", looks_frozen=True, from_start=True),
+            "it never had a gradient and never moved",
+        ),
+        (connect_layer, case(code="GD203", looks_frozen=False, from_start=False), "at step 267: its units died"),
+        (connect_layer, case(code="GD203", from_start=True), "connected to the loss"),
         (replay_batch, case(), "another node than that of rank 3"),
     ],
 )

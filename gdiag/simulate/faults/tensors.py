@@ -95,6 +95,13 @@ def _frozen(forces: Forces) -> list[Event]:
     return []
 
 
+def _frozen_bottom(forces: Forces) -> list[Event]:
+    """Embedding and lowest blocks left out of the optimizer, as in fine-tuning; nothing says so."""
+    top = int(forces.rng.integers(max(1, forces.model.network.blocks - 1)))
+    forces.frozen[_depths(forces) <= top] = True
+    return []
+
+
 def _attention(forces: Forces) -> list[Event]:
     at, block = forces.pick(0.3, 0.5), _some_block(forces)
     layer = forces.model.network.find("qkv", block)
@@ -212,6 +219,8 @@ FAULTS: Final = (
     Fault("dead-layer", "a block without gradient, from the start or from mid-run", _dead, _LAYERS, sudden=False),
     Fault("frozen-layer", "a block left out of the optimizer on purpose: no gradient, constant weights, and the config says so", _frozen, _WEIGHTS, True,
           "a frozen block: info at most", ("dead_layer",), sudden=False),
+    Fault("frozen-bottom", "embedding and lowest blocks frozen on purpose, and no config says so", _frozen_bottom, _WEIGHTS, True,
+          "frozen from below: info at most", ("dead_layer",), sudden=False),
     Fault("attention-logit-growth", "attention logits of one block grow until the loss spikes", _attention, _LAYERS | needs("attention"), sudden=False),
     Fault("output-logit-growth", "output logits and the head grow late in the run", _output, _WEIGHTS | needs("output"), sudden=False),
     Fault("parameter-growth", "weights grow without decay", _parameter_growth, _WEIGHTS, sudden=False),
