@@ -15,6 +15,8 @@ What to do
 
 from __future__ import annotations
 
+import polars as pl
+
 from gdiag.analyzers import gpu_place
 from gdiag.measures import gpu_outliers
 from gdiag.measures.gpu_outliers import EccStep
@@ -59,7 +61,8 @@ def _remaps(run: RunView) -> list[Finding]:
     view = run.telemetry
     assert view is not None
     found = []
-    for row in view.health.per_gpu.iter_rows(named=True):
+    damaged = pl.col("remap_failure") | pl.col("remap_pending") | (pl.col("remap_uncorrectable") > 5)
+    for row in view.health.per_gpu.filter(damaged).iter_rows(named=True):
         unit = (row["host"], row["gpu"])
         where, _ = gpu_place.located(run, [unit], row["first_time"], row["last_time"])
         rows = Measure("remapped_rows", row["remap_uncorrectable"] or 0, "row", 5.0)
@@ -85,7 +88,7 @@ def _remaps(run: RunView) -> list[Finding]:
                     (rows, Measure("remap", "pending")),
                 )
             )
-        elif (row["remap_uncorrectable"] or 0) > 5:
+        else:
             found.append(
                 Finding(
                     CODE,

@@ -31,20 +31,15 @@ def recognise(given: Input) -> float:
 
 
 def read(given: Input, options: Options) -> Reading:
-    lines = _lines(given.data())
-    blocks, noise = _blocks(given, lines)
-    if not blocks:
+    parts, noise, reject = _plain(given.data()) or _parts(given)
+    if not parts:
         raise InputError(f"{given.path} holds no nvidia-smi rows")
-    reject: list[tuple[int, str, str]] = []
     gpus: list[pl.DataFrame] = []
     events: list[pl.DataFrame] = []
     notes: list[str] = []
     columns: dict[str, str] = {}
     retired = 0
-    for fields, rows in blocks:
-        whole, torn = _cut(rows, len(fields), lines)
-        reject += torn
-        cells = _cells(whole, len(fields))
+    for fields, cells in parts:
         if any(f.name.startswith("retired_pages.address") for f in fields):
             retired += cells.height
             events.append(_retired(cells, fields, options))
@@ -67,6 +62,47 @@ def read(given: Input, options: Options) -> Reading:
         events=pl.concat(happened, how="diagonal_relaxed") if happened else None,
         rejects=telemetry.rejects(sorted(reject)) if reject else None,
     )
+
+
+Parts = tuple[list[tuple[list[Field], pl.DataFrame]], pl.DataFrame, list[tuple[int, str, str]]]
+"""Cells under each header, lines that are none, rows that are cut."""
+
+
+def _plain(data: bytes) -> Parts | None:
+    """A file of one header and rows of as many cells, split by the CSV reader in one go; None for any other file."""
+    first, end = data.find(b"\n"), data.rfind(b"\n")
+    fields = smi_columns.header(data[: max(0, first)].decode("utf-8", "replace").rstrip("\r"))
+    body, last = data[first + 1 : end], data[end + 1 :]
+    if fields is None or len(fields) < 2 or not body or re.match(_PREFIX.encode(), body[:200]):
+        return None
+    names = [f"c{i}" for i in range(len(fields))]
+    rows = body.count(b"\n") + 1
+    if last.count(b",") == len(fields) - 1:
+        body, rows, last = body + b"\n" + last, rows + 1, b""
+    try:
+        cells = pl.read_csv(body, has_header=False, quote_char=None, schema=dict.fromkeys(names, pl.String))
+    except pl.exceptions.PolarsError:
+        return None
+    # The reader refuses longer rows and fills up shorter ones: these are told by their commas, headers by their first cell.
+    if cells.height != rows or body.count(b",") != rows * (len(fields) - 1) or (cells["c0"] == fields[0].printed).any():
+        return None
+    torn = [(rows + 2, "cut off in mid-row", last.decode("utf-8", "replace"))] if last.strip() else []
+    cells = cells.with_columns(telemetry.measured(pl.all())).with_row_index("line", offset=2)
+    nothing = pl.DataFrame(schema={"line": pl.Int64, "text": pl.String})
+    return [(fields, cells.with_columns(pl.col("line").cast(pl.Int64)))], nothing, torn
+
+
+def _parts(given: Input) -> Parts:
+    """Any other file, line by line: headers that come again, prefixes, noise, no header at all."""
+    lines = _lines(given.data())
+    blocks, noise = _blocks(given, lines)
+    torn: list[tuple[int, str, str]] = []
+    parts: list[tuple[list[Field], pl.DataFrame]] = []
+    for fields, rows in blocks:
+        whole, cut = _cut(rows, len(fields), lines)
+        torn += cut
+        parts.append((fields, _cells(whole, len(fields))))
+    return parts, noise, torn
 
 
 def _lines(data: bytes) -> pl.DataFrame:

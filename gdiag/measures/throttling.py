@@ -96,12 +96,10 @@ def merge(parts: Sequence[Partial]) -> Partial:
     """One partial of many with the same width: bins of the same GPU and moment are added."""
     if len(parts) == 1:
         return parts[0]
-    bins = (
-        pl.concat([p.bins for p in parts])
-        .group_by(*KEYS, "bin")
-        .agg(pl.col(*_SUMS).sum(), pl.col(*_LEAST).min(), pl.col(*_MOST).max())
-        .sort(*KEYS, "bin")
-    )
+    bins = pl.concat([p.bins for p in parts])
+    if not pl.concat([p.units.select(KEYS) for p in parts]).is_unique().all():  # else no bin is another's
+        bins = bins.group_by(*KEYS, "bin").agg(pl.col(*_SUMS).sum(), pl.col(*_LEAST).min(), pl.col(*_MOST).max())
+    bins = bins.sort(*KEYS, "bin")
     units = (
         pl.concat([p.units for p in parts])
         .group_by(*KEYS, maintain_order=True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -253,3 +255,30 @@ def test_the_hour_that_comes_twice_in_a_named_zone() -> None:
 )  # fmt: skip
 def test_hosts_in_names_of_files(name: str, host: str | None) -> None:
     assert telemetry.host_in_name(f"/logs/{name}") == host
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows, lambda rows: [*rows[:-1], rows[-1][:20]], lambda rows: [*rows[:5], rows[0], *rows[5:]],
+        lambda rows: [*rows[:5], "", *rows[5:]], lambda rows: [*rows[:5], rows[5] + ", 7", *rows[6:]],
+        lambda rows: [*rows[:5], "lost, row", *rows[5:]], lambda rows: [r + "\r" for r in rows],
+        lambda rows: [*rows[:5], rows[5].replace("A10", "A\xff10"), *rows[6:]],
+    ],
+    ids=["plain", "torn", "header again", "blank", "long row", "noise", "crlf", "not ASCII"],
+)  # fmt: skip
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_the_quick_way_and_the_long_way_read_alike(change: Callable[[list[str]], list[str]], end: str) -> None:
+    rows = ["timestamp, index, name, temperature.gpu, power.draw [W]"]
+    rows += [f"2026/03/01 10:00:{k // 2:02d}.250, {k % 2}, NVIDIA A10, {60 + k % 5}, {100 + k}.25 W" for k in range(40)]
+    data = ("\n".join(change(rows)) + end).encode()
+    given = Input("smi.csv", data, None, data)
+    quick, slow = nvidia_smi._plain(data), nvidia_smi._parts(given)
+    if quick is not None:
+        (fields, cells), (others, lines) = quick[0][0], slow[0][0]
+        assert fields == others
+        assert cells.equals(lines.select(cells.columns))
+        assert len(quick[2]) == len(slow[2]) + slow[1].height  # a stump without a comma is no row to the long way
+    reading = nvidia_smi.read(given, Options())
+    assert reading.gpus is not None
+    assert reading.gpus.height >= 39
