@@ -23,6 +23,8 @@ def placed(wide: pl.DataFrame, table: pl.DataFrame, label: str) -> pl.DataFrame:
         table: `line` and `text` of the whole console.
         label: what the first number is called.
     """
+    if label.lower() == "batch" and wide["step"].n_unique() < 0.5 * len(wide):
+        return _batches(wide, table)
     if label.lower() not in ("epoch", "train") or not len(wide):
         return wide
     text = wide.select("line").join(table.unique("line", keep="first"), on="line", how="left", maintain_order="left")
@@ -35,6 +37,16 @@ def placed(wide: pl.DataFrame, table: pl.DataFrame, label: str) -> pl.DataFrame:
     counted = wide.with_columns((epoch * length.drop_nulls()[0] + at).alias("step"))
     counted = counted.with_columns(pl.col("step").forward_fill()).filter(at.is_not_null() | evaluation)
     return counted.filter(pl.col("step").is_not_null())
+
+
+def _batches(wide: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `Batch 3/400 loss …` lines, which name the epoch and then the batch (WeNet), by their place in the run."""
+    text = wide.select("line").join(table.unique("line", keep="first"), on="line", how="left", maintain_order="left")
+    batch = text["text"].str.extract(r"(?i)batch\W{0,3}\d{1,9}/(\d{1,12})(?:\D|$)").cast(pl.Int64, strict=False)
+    if batch.null_count() or batch.n_unique() < 0.5 * len(batch):
+        return wide
+    length = int(str(batch.max()))
+    return wide.with_columns(((pl.col("step") - pl.col("step").first()) * length + batch).alias("step"))
 
 
 def counted(wide: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:

@@ -65,7 +65,29 @@ def read(
         needs: literals of every line that is worth a look of its own.
         skip: names of numbers that nobody wants.
     """
-    begins = re.compile(shape)
+    again = bool((table["line"].diff() == 0).any())
+    if again:  # what a bar redraws has one line number: rows are told apart by their own
+        table, lines = table.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("line")), table["line"]
+    fields = _read(table, separator, marker, first, re.compile(shape), needs, skip)
+    fields = fields if ends else _distrust_last(fields, table)
+    return _numbered(fields, lines) if again else fields
+
+
+def _numbered(fields: Fields, lines: pl.Series) -> Fields:
+    """Rows with the line numbers at their places."""
+    wide, left = (frame.with_columns(lines.gather(frame["line"]).alias("line")) for frame in (fields.wide, fields.left))
+    return Fields(wide, left, lines.gather(fields.cut).to_list(), lines.gather(fields.odd).to_list())
+
+
+def _read(
+    table: pl.DataFrame,
+    separator: str | None,
+    marker: str,
+    first: Sequence[str],
+    begins: re.Pattern[str],
+    needs: Sequence[str],
+    skip: Sequence[str],
+) -> Fields:
     parts: list[pl.DataFrame] = []
     main: Layout | None = None
     cut: list[int] = []
@@ -100,8 +122,7 @@ def read(
     if slow is not None:
         parts.append(slow)
     wide = pl.concat(parts, how="diagonal").sort("line", maintain_order=True) if parts else _none(first)
-    fields = Fields(wide, left, sorted(cut + short), rest["line"].to_list())
-    return fields if ends else _distrust_last(fields, table)
+    return Fields(wide, left, sorted(cut + short), rest["line"].to_list())
 
 
 def _fitting(table: pl.DataFrame, layout: Layout, marker: str) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -61,6 +61,7 @@ FORMATS: Final = (
     Format("blocks"),
     Format("fairseq"),
     Format("openmmlab"),
+    Format("espnet"),
     Format("mllog"),
     Format("hf_console"),
     Format("openai_logger"),
@@ -83,6 +84,7 @@ GUESSES: Final = (
     Format("aligned"),
     Format("layer_lines"),
     Format("epoch_blocks"),
+    Format("leading_steps"),
     Format("console_generic"),
     Format("job_log"),
 )

@@ -22,6 +22,7 @@ from gdiag.ingesters.reading import Input, Options, Reading
 FORMAT: Final = "hf-console"
 _SNIFF: Final = re.compile(
     rb"\{'(?:loss|eval_loss|train_loss|train_runtime|rewards?)[^'\n]*': [^\n{}]*'(?:epoch|learning_rate)': [^\n{}]*\}"
+    rb"|\{'[^\n{}]*'[\w/]*loss': [^\n{}]*'step': [^\n{}]*\}"
 )
 _DICT: Final = re.compile(r"\{'[\w/ .-]+':[^{}]*\}?")
 _PAIR: Final = re.compile(
@@ -32,7 +33,7 @@ _BAR: Final = re.compile(r"(?:^|[\s|])(\d+)/(\d+) \[")
 
 def recognise(given: Input) -> float:
     """By its dicts."""
-    count = console.matches(given, _SNIFF, (b"{'loss':", b"{'eval_", b"{'train_", b"{'reward"))
+    count = console.matches(given, _SNIFF, (b"{'loss':", b"{'eval_", b"{'train_", b"{'reward", b"'step': "))
     return 0.97 if count > 1 else 0.5 if count else 0.0
 
 
@@ -85,6 +86,8 @@ def read(given: Input, options: Options) -> Reading:
 
 def _steps(wide: pl.DataFrame, total: int) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """`step` from the progress bar, the epoch, or the dict's number."""
+    if "step" in wide.columns and not wide["step"].null_count():
+        return wide.drop("bar", strict=False), ()
     train = wide.filter(pl.col("loss").is_not_null()) if "loss" in wide.columns else wide
     bars = train["bar"].drop_nulls() if "bar" in wide.columns else pl.Series([], dtype=pl.Int64)
     if (

@@ -36,7 +36,9 @@ _CLOCK: Final = r"""(?x:
   | [IWEF]\d{4}\ \d\d:\d\d:\d\d(?:\.\d+)?
 )"""
 _LEVEL: Final = r"(?x:\[?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|[IWEF])\]?(?=[\s:\[]))"
-_ORIGIN: Final = r"(?x:\[[A-Za-z_][\w./]*(?::\w+){1,3}\]|\[(?:root|titan|deepspeed)\]|\w[\w.]*\.(?:py|cc):\d+[:\]]?|-)"
+_ORIGIN: Final = (
+    r"(?x:\[[A-Za-z_][\w./]*(?::\w+){1,3}\]|\[(?:root|titan|deepspeed)\]|(?:\d+\ +)?\w[\w.]*\.(?:py|cc):\d+[:\]]?|-)"
+)
 PREFIX: Final = rf"^(?:\s*(?:{_TAG}|{_CLOCK}|{_LEVEL}|{_ORIGIN})\s*:?)*"
 """What launchers and loggers put before a message; matches the empty string."""
 _PREFIX: Final = re.compile(PREFIX)

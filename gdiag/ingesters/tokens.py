@@ -24,11 +24,12 @@ _EDGE: Final = " \t:=|,;()[]{}<>'\"~-"
 
 def label(literal: str) -> str:
     """The name in a literal that stands before a number: '' when there is none."""
-    text = re.sub(r"^[/\d.,:%]*\d\S*\s+", "", literal.strip())
+    text = re.sub(r"^[\s|(\[/\d.,:%]*\d\S*\s+", "", literal.strip())
     name = re.split(r"[|,;](?=\s)|\s{2,}|\s[-/]\s|\t", text.strip(_EDGE + "/#"))[-1]
     if name.count("(") > name.count(")"):
         name += ")"
     name = name.strip(_EDGE.replace(")", "") + "/#").lstrip(")")
+    name = re.sub(r"\s+(?:is|was|of|at)$", "", name)
     name = re.sub(r"\s+", " ", name) if re.search(r"[A-Za-z]", name) else ""
     return f"{name} value" if name in _KEYS else name
 

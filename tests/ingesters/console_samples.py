@@ -10,8 +10,10 @@ from types import ModuleType
 from gdiag.ingesters import (
     blocks,
     console_generic,
+    espnet,
     fairseq,
     hf_console,
+    leading_steps,
     litgpt,
     llmc,
     maxtext,
@@ -146,6 +148,14 @@ FORMATS: dict[str, tuple[ModuleType, Line]] = {
             "time: 0.2345  data_time: 0.0123  lr: 0.00039962  max_mem: 2345M"
         ),
     ),
+    "espnet": (
+        espnet,
+        lambda s, v: (
+            f"[host:0/4] 2024-01-01 10:00:{s % 60:02d},123 (trainer:762) INFO: 1epoch:train:{s}-{s}batch: iter_time=1.2e-04, "
+            f"forward_time=0.107, loss_ctc={v / 2:.3f}, acc=0.5, loss={v:.4f}, backward_time=0.2, grad_norm={v / 3:.3f}, clip=100.000, "
+            "loss_scale=1.000, optim_step_time=0.05, optim0_lr0=1.500e-04, train_time=1.497"
+        ),
+    ),
     "generic": (
         console_generic,
         lambda s, v: f"2026-01-01 10:00:{s % 60:02d} trainer: update={s}; loss={v:.4f}; grad={v / 3:.4f}; speed=12.5",
@@ -203,6 +213,7 @@ WHOLE: dict[str, tuple[ModuleType, Line]] = {
             f"{s:4d}/5000 [{'=' * (s // 200)}>{'.' * (29 - s // 200)}] - ETA: 8:10 - loss: {v:.4f} - accuracy: 0.5859"
         ),
     ),
+    "leading": (leading_steps, lambda s, v: f"{s} | loss {v:.4f} | lr 1.5e-04 | norm {v / 3:.4f} | dt 120.5ms"),
     "pairs": (step_pairs, lambda s, v: f"{s} {v}"),
     "build-nanogpt-log": (step_pairs, lambda s, v: f"{s} train {v:.6f}"),
 }

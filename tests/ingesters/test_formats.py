@@ -17,6 +17,7 @@ from gdiag.ingesters import (
     deepspeed,
     dmon,
     epoch_blocks,
+    espnet,
     fairseq,
     hf_console,
     job_log,
@@ -24,6 +25,7 @@ from gdiag.ingesters import (
     jsonl,
     kernel_log,
     layer_lines,
+    leading_steps,
     litgpt,
     llmc,
     maxtext,
@@ -60,8 +62,8 @@ from gdiag.ingesters.reading import Ingester, Input
 from tests.cli.running import ROOT
 
 MODULES: tuple[Ingester, ...] = (
-    aligned, amd_smi, bandwidth_baseline, blocks, collective_timings, columnar_files, console_generic, csv, dcgm, deepspeed, dmon, epoch_blocks, fairseq,
-    hf_console, job_log, json_whole, jsonl, kernel_log, layer_lines, litgpt, llmc, maxtext, megatron, megatron_golden,
+    aligned, amd_smi, bandwidth_baseline, blocks, collective_timings, columnar_files, console_generic, csv, dcgm, deepspeed, dmon, epoch_blocks, espnet, fairseq,
+    hf_console, job_log, json_whole, jsonl, kernel_log, layer_lines, leading_steps, litgpt, llmc, maxtext, megatron, megatron_golden,
     mllog, modded_nanogpt, nanogpt, nccl_tests, network_screens, nvidia_smi, nvidia_smi_text, nvidia_smi_xml,
     openai_logger, openmmlab, port_counters, progress_bars, sacred, settings, single_metric, sqlite, step_bars, step_pairs, tfevents,
     torchtitan, trainer_state, verl, wandb_binary, wandb_chart, wandb_system,

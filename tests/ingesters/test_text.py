@@ -120,7 +120,7 @@ def test_labels(literal: str, name: str) -> None:
 
 def test_pairs_with_units_and_words_that_look_like_numbers() -> None:
     line = "iter 10: loss nan, time 161.82ms, memory 2.0GiB, number of nan iterations: 0, rate 1,234"
-    assert tokens.pairs(line.replace("loss nan", "loss 2.5"), None, "step") == [
+    assert tokens.pairs(line.replace("loss nan", "loss 2.5"), None, ("step",)) == [
         ("step", 10.0),
         ("loss", 2.5),
         ("time", pytest.approx(0.16182)),
