@@ -7,6 +7,8 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.ingesters.text import redact
+
 _DEVICE: Final = (
     r"^\s*#?\s*Rank\s+(?P<rank>\d+)\s+(?:Group\s+(?P<group>\d+)\s+)?(?:Pid\s+(?P<pid>\d+)\s+)?on\s+(?P<host>\S+)\s+"
     r"device\s+(?P<gpu>\d+)\s+\[(?P<bus_id>[^\]]*)\]\s*(?P<model>.*?)\s*$"
@@ -81,8 +83,10 @@ def facts(lines: pl.DataFrame) -> pl.DataFrame:
         if word not in by_word:
             continue
         value = pl.col("text").str.extract(pattern)
-        hits = by_word[word].select("line", scope=pl.lit(scope), key=pl.lit(key), value=value)
-        out.append(hits.drop_nulls("value"))
+        hits = by_word[word].select("line", scope=pl.lit(scope), key=pl.lit(key), value=value).drop_nulls("value")
+        if scope == "failure":
+            hits = hits.with_columns(value=pl.Series([redact(said) for said in hits["value"]], dtype=pl.String))
+        out.append(hits)
     return pl.concat(out).sort("line", maintain_order=True)
 
 

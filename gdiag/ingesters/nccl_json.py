@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from gdiag.ingesters.text import redact
+
 _SLOW_PROCESS: Final = 1.2
 """A process that takes this many times the median of all processes is slow."""
 
@@ -98,7 +100,7 @@ def _facts(document: dict[str, Any], config: dict[str, Any]) -> Iterator[tuple[s
     yield from _processes(document)
     for error in document.get("errors") or []:
         if str(error).strip() not in {"", "no error"}:
-            yield "failure", "test", str(error)[:200]
+            yield "failure", "test", redact(str(error), 200)
 
 
 def _processes(document: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
