@@ -13,6 +13,16 @@ CLEAR_Z = 8.0
 CLEAR_SHARE = 0.3
 
 
+RANGE = {2: 1.13, 3: 1.69, 4: 2.06, 5: 2.33, 6: 2.53}
+"""Expected range of so many values in standard deviations: the median deviation of three says little (Tippett 1925)."""
+
+
+def _spread(before: Floats) -> float:
+    """Standard deviation of a handful of rows by their range, the highest left out, which may rise already; else 0."""
+    low = np.sort(before)[:-1]
+    return float(np.ptp(low)) / RANGE[len(low)] if len(low) in RANGE else 0.0
+
+
 def short_episodes(value: Floats) -> tuple[Episode, ...]:
     """The rise of an extract's peak over the rows before it: over eight of their deviations and 30 % of their level."""
     if not ROWS[0] <= len(value) < ROWS[1]:
@@ -22,7 +32,7 @@ def short_episodes(value: Floats) -> tuple[Episode, ...]:
     if peak < 3:
         return ()
     level = float(np.median(before))
-    scale = max(mad_sigma(before), 0.01 * abs(level), 1e-12)
+    scale = max(mad_sigma(before), _spread(before), 0.01 * abs(level), 1e-12)
     excess = float(value[peak]) - level
     if excess < max(CLEAR_Z * scale, CLEAR_SHARE * abs(level)):
         return ()
@@ -32,6 +42,8 @@ def short_episodes(value: Floats) -> tuple[Episode, ...]:
     rest = value[peak + 1 :]
     back = np.flatnonzero(rest < level + 0.15 * excess)
     recovery = peak + 1 + int(back[0]) if len(back) else None
+    if recovery is not None and excess < CLEAR_Z * mad_sigma(np.concatenate((value[:onset], value[recovery:]))):
+        return ()
     last = recovery - 1 if recovery is not None else len(value) - 1
     settled = float(np.median(rest[-3:])) - level if len(rest) else excess
     return (

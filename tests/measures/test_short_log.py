@@ -36,3 +36,9 @@ def test_learning_curves_are_quiet(rows: int, seed: int, speed: float) -> None:
 @pytest.mark.parametrize("rows", [0, 1, 7, 16])
 def test_only_extracts_are_judged(rows: int) -> None:
     assert short_episodes(np.linspace(1, 100, rows) if rows else np.empty(0)) == ()
+
+
+def test_noise_of_a_few_rows_is_no_spike() -> None:
+    rng = np.random.default_rng(1)
+    logs = [500 * np.exp(0.3 * rng.standard_normal(rows)) for rows in (8, 10, 13, 15) for _ in range(250)]
+    assert sum(bool(short_episodes(log)) for log in logs) <= 25
