@@ -24,6 +24,7 @@ from gdiag.measures.bandwidth_table import sweep_series, sweep_tables
 from gdiag.measures.envelope import plotted
 from gdiag.measures.fabric_limits import Said
 from gdiag.measures.run import RunView
+from gdiag.measures.segments import gaps
 from gdiag.measures.telemetry import Telemetry
 from gdiag.model import DataWindow, Finding, Incident, Report, Series, Severity, Skip, Value
 from gdiag.schema import STEP_METRICS, TABLES, Records
@@ -194,7 +195,7 @@ def _facts(view: RunView, findings: Sequence[Finding]) -> RunFacts:
     steps = view.series("step_time")
     seconds = float(pl.Series(steps.value).median() or 0.0) if len(steps.value) else None  # type: ignore[arg-type]
     logged = sorted({int(step) for step in view.series("loss").step})
-    gaps = [b - a for a, b in pairwise(logged)]
+    apart = [b - a for a, b in pairwise(logged)]
     rates = pl.Series(view.series("lr").value, dtype=pl.Float64)
     ranks = view.steps["rank"].n_unique() if "rank" in view.steps.columns and view.steps["rank"].count() else None
     cards = view.gpus.select("host", "gpu").n_unique() if {"host", "gpu"} <= set(view.gpus.columns) else 0
@@ -207,7 +208,8 @@ def _facts(view: RunView, findings: Sequence[Finding]) -> RunFacts:
         run=view.run.id,
         first_step=logged[0] if logged else None,
         last_step=logged[-1] if logged else None,
-        interval=float(pl.Series(gaps).median() or 1.0) if gaps else 1.0,  # type: ignore[arg-type]
+        interval=float(pl.Series(apart).median() or 1.0) if apart else 1.0,  # type: ignore[arg-type]
+        gaps=tuple(gaps(np.array(logged))),
         step_seconds=seconds,
         ranks=ranks or cards or None,
         checkpoints=tuple(saved),

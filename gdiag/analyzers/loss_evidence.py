@@ -87,6 +87,7 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
     unit = unit_of(event)
     measures = [
         Measure("peak_excess", event.excess, unit, z * event.noise),
+        Measure("peak_step", event.step(event.peak), "step"),
         Measure("z", event.z, "", z),
         Measure("rows", event.rows),
         Measure("noise", event.noise, unit),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from gdiag.model import Cost, Finding, Incident, Severity
 from gdiag.triage.actions import advise, deciding
@@ -57,17 +58,22 @@ def _incident(case: Case, findings: tuple[int, ...]) -> Incident:
     )  # fmt: skip
 
 
+POINTS: Final = frozenset({"GD117", "GD302", "GD306"})
+"""Findings about one row, whose consequences have findings of their own."""
+
+
 def _cost(case: Case) -> Cost:
     """Steps until recovered (else until the last step concerned), the time they took, and GPU-hours for known ranks.
 
-    What is only worth knowing costs nothing, unless its finding says what it took.
+    What is only worth knowing costs nothing, unless its finding says what it took; neither does what only changes numbers
+    (a step counter, a schedule) or a gap in the log.
     """
     lost = case.number("seconds_lost")
-    if case.onset is None or (case.severity is Severity.INFO and lost is None):
+    if case.onset is None or (case.severity is Severity.INFO and lost is None) or case.lead.code in POINTS:
         return Cost()
     back = case.number("recovery_step")
     end = back if back is not None else None if case.last is None else case.last + 1
-    steps = max(1, int(end - case.onset)) if end is not None else None
+    steps = max(1, int(end - case.onset) - case.facts.unlogged(case.onset, end)) if end is not None else None
     slow = case.number("slow_steps", case.lead.code) or case.number("hits", "GD503")
     if slow is not None:
         steps = int(slow)  # The steps between them cost nothing.

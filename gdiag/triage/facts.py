@@ -16,6 +16,8 @@ class RunFacts:
     last_step: int | None = None
     interval: float = 1.0
     """Median distance of logged steps [step]."""
+    gaps: tuple[tuple[int, int], ...] = ()
+    """Stretches without a logged row: (last step before, first step after)."""
     step_seconds: float | None = None
     """Median step time [s]."""
     ranks: int | None = None
@@ -30,6 +32,10 @@ class RunFacts:
     """Samples consumed at the steps at which findings of the model begin, where sample ids are logged."""
     formats: frozenset[str] = frozenset()
     """Formats of the run's sources."""
+
+    def unlogged(self, first: float, last: float) -> int:
+        """Steps between two logged ones that lie in gaps of the log: nobody knows what they cost."""
+        return sum(int(b - a - self.interval) for a, b in self.gaps if first <= a and b <= last)
 
     def logged(self, *columns: str) -> bool:
         """Whether every one of `columns` holds values."""

@@ -39,6 +39,9 @@ BY_CODE: Final = {
 """Findings that are another thing than the pattern they are filed under."""
 
 
+LONG_ROWS: Final = 10
+"""Logged rows between onset and largest row from which the title names the latter."""
+
 BY_KIND: Final = {
     "restarted": "Learning-rate warm-up begins again",
     "behind": "Learning rate falls behind its schedule",
@@ -109,6 +112,8 @@ def _size(case: Case) -> str:
     excess = case.lead.number("peak_excess")
     if excess is None:
         return ""
-    recovered = case.lead.measure("recovered")
+    recovered, peak = case.lead.measure("recovered"), case.lead.number("peak_step")
+    far = peak is not None and case.onset is not None and peak - case.onset > LONG_ROWS * case.facts.interval
+    at = f" at step {peak:.0f}" if far else ""
     after = ", recovered" if recovered is True else ", not recovered" if recovered is False else ""
-    return f": {excess:+.2f} nat{after}"
+    return f": {excess:+.2f} nat{at}{after}"

@@ -222,3 +222,23 @@ def test_a_surge_of_updates_belongs_to_the_spike_it_makes() -> None:
     assert (incident.pattern, incident.onset_step) == ("single_spike", 998)
     (alone,) = explain([surge], {})
     assert (alone.pattern, alone.title) == ("gradient_explosion", "Update norm surges from step 998")
+
+
+def test_a_gap_in_the_log_costs_nothing() -> None:
+    facts = RunFacts("run", interval=10.0, gaps=((1040, 5000), (9000, 9900)), step_seconds=2.0)
+    spike = finding("GD102", 1000, 1040, evidence=(Measure("recovery_step", 5000),))
+    assert incidents(spike, facts=facts)[0].cost.steps == 50
+    assert incidents(finding("GD102", 8000, 8040), facts=facts)[0].cost.steps == 41
+
+
+def test_a_jump_of_the_rate_has_its_cost_in_its_consequences() -> None:
+    assert incidents(finding("GD306", 1000))[0].cost.steps is None
+
+
+def test_the_title_of_a_long_episode_names_its_largest_row() -> None:
+    def title(peak: float) -> str:
+        evidence = (Measure("peak_excess", 2.5), Measure("peak_step", peak), Measure("recovered", False))
+        return incidents(finding("GD102", 1000, 1400, evidence=evidence))[0].title
+
+    assert title(1300) == "Loss spike at step 1000: +2.50 nat at step 1300, not recovered"
+    assert title(1005) == "Loss spike at step 1000: +2.50 nat, not recovered"
