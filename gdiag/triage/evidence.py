@@ -185,6 +185,16 @@ def _firmware(case: Case) -> str | None:
     return finding.message if finding is not None and failed else None
 
 
+def _dies_with_the_loss(case: Case) -> str | None:
+    """A layer whose gradient is gone from the row on in which the loss leaves its level."""
+    dead, moved = case.find("GD203"), case.find("GD104", "GD105")
+    if dead is None or moved is None or dead.where.step is None or moved.where.step is None:
+        return None
+    if abs(dead.where.step - moved.where.step) > 2 * case.facts.interval:
+        return None
+    return f"the gradient of {dead.where.layer} is gone in the very row in which the loss leaves its level"
+
+
 def _steady_lr(case: Case) -> str | None:
     jump = case.beside("GD302", 12)
     if jump is not None and jump.severity >= Severity.WARNING:
@@ -419,6 +429,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("gradient_explosion", "gradient", 0.9, found("GD201", least=Severity.WARNING)),
     Rule("vanishing_gradient", "layer", 3.5, found("GD202", least=Severity.WARNING)),
     Rule("dead_layer", "layer", 2.2, found("GD203")),
+    Rule("dead_layer", "loss", 2.2, _dies_with_the_loss),
     Rule("attention_logit_growth", "numerics", 3.2, found("GD210", least=Severity.WARNING)),
     Rule("attention_logit_growth", "layer", 0.8, _kind("attention_qkv", "the attention projection {} moves first")),
     Rule("output_logit_growth", "numerics", 3.2, found("GD211", least=Severity.WARNING)),

@@ -177,9 +177,14 @@ def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
 
 def _alone(finding: Finding) -> bool:
     """Whether a finding is about a stretch or the log; a missing warm-up that ends badly and a surge of updates are events."""
-    if finding.code == "GD305" and finding.severity > Severity.INFO:
+    if finding.severity > Severity.INFO and (finding.code == "GD305" or _dies(finding)):
         return False
     return finding.code in ALONE and not _surge(finding)
+
+
+def _dies(finding: Finding) -> bool:
+    """Whether GD203 tells of a layer that lived until then."""
+    return finding.code == "GD203" and finding.measure("from_start") is False
 
 
 def _surge(finding: Finding) -> bool:

@@ -242,3 +242,11 @@ def test_the_title_of_a_long_episode_names_its_largest_row() -> None:
 
     assert title(1300) == "Loss spike at step 1000: +2.50 nat at step 1300, not recovered"
     assert title(1005) == "Loss spike at step 1000: +2.50 nat, not recovered"
+
+
+def test_a_layer_that_dies_with_the_loss_is_one_incident() -> None:
+    lived, always = (Measure("from_start", False),), (Measure("from_start", True),)
+    loss = finding("GD104", 300, 900, CRITICAL)
+    found = incidents(loss, *(finding("GD203", 300, 900, layer=f"fc{k}", evidence=lived) for k in range(2)))
+    assert [(i.pattern, i.layer, i.causes[0].cause) for i in found] == [("divergence", "fc0", "dead_layer")]
+    assert len(incidents(loss, finding("GD203", 300, 900, layer="fc0", evidence=always))) == 2
