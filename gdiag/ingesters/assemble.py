@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +44,8 @@ def assemble(given: Sequence[Reading]) -> Records:
         inner = _inner_runs([readings[i] for i in group])
         config: dict[str, Value] = {}
         moment = _moment([readings[i] for i in group])
+        for index, host in _hosts({i: readings[i] for i in group}).items():
+            readings[index] = _on(host, readings[index])
         for index in group:
             reading = readings[index]
             config.update(reading.config)
@@ -74,6 +78,43 @@ def _moment(readings: Sequence[Reading]) -> float | None:
             if isinstance(middle, float) and 0 < middle < 4e9:
                 return middle
     return None
+
+
+def _hosts(readings: Mapping[int, Reading]) -> dict[int, str]:
+    """Hosts called after their files: several logs of the same columns, GPU indices and hours that name no host or GPU."""
+    bare = {
+        i: r for i, r in readings.items()
+        if r.gpus is not None and {"gpu", "time"} <= set(r.gpus.columns) and not {"host", "uuid"} & set(r.gpus.columns)
+    }  # fmt: skip
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for i, r in bare.items():
+        alike.setdefault((r.source.format, *r.source.columns.items()), []).append(i)
+    clash = [
+        i for several in alike.values()
+        if any(_overlap(bare[several[0]].gpus, bare[k].gpus) for k in several[1:])
+        for i in several
+    ]  # fmt: skip
+    words = {i: re.split(r"[._]", Path(bare[i].source.path).name) for i in clash}
+    same = set.intersection(*(set(w) for w in words.values())) if clash else set()
+    own = {i: "_".join(w for w in words[i] if w not in same) for i in clash}
+    return own if len(set(own.values())) == len(own) and all(own.values()) else {}
+
+
+def _on(host: str, reading: Reading) -> Reading:
+    """The reading with its GPUs on a host."""
+    assert reading.gpus is not None
+    notes = (*reading.source.notes, f"host {host} taken from the file's name: another file has the same GPU indices")
+    gpus = reading.gpus.with_columns(pl.lit(host).alias("host"))
+    return replace(reading, gpus=gpus, source=replace(reading.source, notes=notes))
+
+
+def _overlap(one: pl.DataFrame | None, other: pl.DataFrame | None) -> bool:
+    """Whether two logs hold the same GPU indices at the same time."""
+    if one is None or other is None or not set(one["gpu"].drop_nulls()) & set(other["gpu"].drop_nulls()):
+        return False
+    a, b, c, d = (float(str(t)) if (t := f(s["time"])) is not None else float("nan")
+                  for s in (one, other) for f in (pl.Series.min, pl.Series.max))  # fmt: skip
+    return min(b, d) - max(a, c) > 0.5 * min(b - a, d - c)
 
 
 def _ids(readings: Sequence[Reading], groups: list[list[int]]) -> list[str]:

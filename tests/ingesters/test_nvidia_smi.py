@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError, UsageError
-from gdiag.ingesters import nvidia_smi, telemetry
+from gdiag.ingesters import load, nvidia_smi, telemetry
 from gdiag.ingesters.reading import Input, Options, Reading
 
 
@@ -282,3 +284,23 @@ def test_the_quick_way_and_the_long_way_read_alike(change: Callable[[list[str]],
     reading = nvidia_smi.read(given, Options())
     assert reading.gpus is not None
     assert reading.gpus.height >= 39
+
+
+def smi(temperature: int, *, hour: int = 10) -> str:
+    rows = "".join(f"2026/03/01 {hour}:{k:02d}:00, {k % 2}, {temperature}\n" for k in range(40))
+    return f"timestamp, index, temperature.gpu\n{rows}"
+
+
+def test_files_of_the_same_gpus_and_hours_are_hosts(tmp_path: Path) -> None:
+    for name, temperature in (("smi_alpha.csv", 60), ("smi_beta.csv", 70)):
+        (tmp_path / name).write_text(smi(temperature))
+    records = load([tmp_path])
+    hottest = records.gpus.group_by("host").agg(pl.col("temperature").max()).sort("host").rows()
+    assert hottest == [("alpha", 60), ("beta", 70)]
+    assert any("host beta taken" in note for note in records.sources[1].notes)
+
+
+def test_a_log_that_goes_on_in_another_file_is_one_host(tmp_path: Path) -> None:
+    (tmp_path / "smi_alpha.csv").write_text(smi(60))
+    (tmp_path / "smi_beta.csv").write_text(smi(60, hour=11))
+    assert load([tmp_path]).gpus["host"].null_count() == 80
