@@ -182,7 +182,7 @@ _EVAL = re.compile(
 _FAMILIES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"^(?:optim_)?(?:lr|learning_rate)_[a-z0-9_]+$"), "lr"),
     (re.compile(r"^grad_(?:\d+_\d+|\d+)_norm_total$"), "grad_norm"),
-    (re.compile(r"(^|_)loss(_\d+)?$"), "loss"),
+    (re.compile(r"(^|_)[a-uw-z]?loss(_\d+)?$"), "loss"),
 )
 _NO_LOSS = re.compile(r"frac|finite|skip|coef|weight|scale|best|final|threshold")
 _LOSS = re.compile(r"(^|_)(loss|nll|crossentropyloss|crossentropy|cross_entropy|ce)(_|$)")

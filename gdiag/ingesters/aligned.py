@@ -23,8 +23,11 @@ from gdiag.ingesters.values import whole
 FORMAT: Final = "aligned-table"
 _HEADER: Final = re.compile(r"^[\s|]*(?:Step|Iter(?:ation)?|Epoch|Layer|Param(?:eter)?|Module|Name)\b[\s|]+\S.*$", re.I)
 _NUMBER: Final = re.compile(plain.NUMBER + "$")
-_EMPTY: Final = re.compile(r"(?:-|n/a|None|\d+:\d\d(?::\d\d)?)$")
-"""Nothing, or a duration, which is not read."""
+_EMPTY: Final = re.compile(r"(?:-|n/a|None|\d+:\d\d(?::\d\d)?|[\d.]+[KMG]i?B?)$")
+"""Nothing, or a duration or a size, which are not read."""
+_BAR: Final = re.compile(r":\s*(\d{1,3})%\s?(?:\||[━─╸])")
+"""The progress bar behind a row that is still growing (ultralytics)."""
+_OF: Final = re.compile(r"^(\d+)/\d+$")
 _RULE: Final = re.compile(r"^[\s|+=:-]*$")
 _STEP: Final = re.compile(r"\b(?:step|iteration|iter)\W{0,3}(\d{1,18})", re.I)
 _LAYERED: Final = ("layer", "parameter", "param", "module", "name")
@@ -99,13 +102,18 @@ def _tables(lines: object) -> tuple[list[_Table], list[dict[str, object]]]:
             continue
         if match := _STEP.search(text):
             step = whole(match[1])
+        if bar := _BAR.search(text):
+            if not bar[1].startswith("100"):
+                continue  # drawn again and again until the row is whole
+            text = text[: bar.start()]
         cells = text.replace("|", " ").split()
+        cells = [_OF.sub(r"\1", cell) for cell in cells[:1]] + cells[1:]
         if "\t" not in text and _HEADER.match(text) and not any(_NUMBER.match(c) for c in cells) and len(cells) < 40:
             header, current = text, None
             continue
         if not header or _RULE.match(text):
+            header = header if text.strip() or current is None else ""
             current = current if _RULE.match(text) and text.strip() else None
-            header = header if text.strip() else ""
             continue
         if current is None:
             current = _begin(header, cells, step)

@@ -85,3 +85,22 @@ def test_epochs_with_a_duration_under_headers_printed_by_every_rank() -> None:
     assert steps is not None
     assert steps["step"].to_list() == list(range(5, 11))
     assert steps["eval_loss"].to_list() == pytest.approx([5 - e / 10 for e in range(5, 11)])
+
+
+def test_rows_that_grow_before_a_progress_bar() -> None:
+    head = "\n      Epoch    GPU_mem   box_loss   cls_loss  Instances       Size\n"
+    log = "Ultralytics 8.3.75\n" + "".join(
+        head
+        + "".join(
+            f"\r     {e:3d}/55      5.21G      {4 / e + (100 - at) / 100:.3f}      3.511         42        640: {at:3d}%|##| {at}/100 [00:40<00:00]"
+            for at in (25, 50, 100)
+        )
+        + "\n                 Class     Images      mAP50  mAP50-95): 100%|##| 15/15 [00:06<00:00,  2.31it/s]\n"
+        "                   all        460      0.291       0.142\n"
+        for e in range(1, 9)
+    )
+    assert recognise(given(log)) is aligned
+    steps = read(aligned, log).steps
+    assert steps is not None
+    assert steps["step"].to_list() == list(range(1, 9))
+    assert steps["loss"].to_list() == pytest.approx([4 / e for e in range(1, 9)], abs=1e-3)
