@@ -88,7 +88,7 @@ def inspect_batch(case: Case) -> str:
     """Look at the data before blaming it."""
     if case.data is not None:
         return f"Inspect samples {case.data.first_sample}–{case.data.last_sample - 1}: token mix, length, repeats, encoding; filter their source if it is garbled"
-    return "Find the onset's batch from the loader's seed and position and inspect its token mix, length and repeats; log sample ids from now on"
+    return "Find the onset's batch from the loader's seed and position and inspect its token mix, length and repeats; filter its source if it is garbled, and log sample ids from now on"
 
 
 def keep_going(case: Case) -> str:
@@ -151,9 +151,7 @@ def check_lr(case: Case) -> str:
         return f"Step the scheduler once per optimizer step: from step {case.onset} on it is stepped {times:.0f} times (per rank, micro-batch or wrapper)"
     if case.value("at_restart", "GD302", "GD306") is True:
         return f"Save and load the scheduler's state with the checkpoint and resume again: the learning rate jumps at the restart{at}{by}"
-    return (
-        f"Remove the jump of the learning rate{at}{by}: check scheduler state, units of its steps and the resume code"
-    )
+    return f"Remove the jump of the learning rate{at}{by}, or smooth the transition: check scheduler state, units of its steps and the resume code"
 
 
 def resume_again(case: Case) -> str:
@@ -210,6 +208,11 @@ def cool(case: Case) -> str:
     return f"Check inlet temperature, fans and airflow for {_device(case)}; repaste or replace the card when it repeats on one card only"
 
 
+def small_network(case: Case) -> str:
+    """A minimal reproduction of the layer named."""
+    return f"Reproduce it with a network of two or three blocks like {case.layer or 'the lowest one'} and compare gradient norms layer by layer"
+
+
 def connect_layer(case: Case) -> str:
     """A layer that never moved is mostly frozen; one whose gradient ends later has died."""
     layer = case.layer or "the layer"
@@ -234,7 +237,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "lr_decayed_early": (keep_lr, roll_back),
     "lr_too_low": (raise_lr, plain("Check that every parameter is in the optimizer and that weight updates are about 1e-3 of the weights")),
     "gradient_explosion": (own.clip, roll_back, lower_lr, plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck")),
-    "numeric_overflow": (plain("Train in BF16, with LayerNorm, softmax and the loss in FP32"), bisect_layer, roll_back, plain("Check the loss for log(0), 0/0 and empty targets in the batch of the onset")),
+    "numeric_overflow": (plain("Train in BF16, with LayerNorm, softmax and the loss in FP32; with fp16 check the loss scaling"), bisect_layer, roll_back, plain("Check the loss for log(0), 0/0 and empty targets in the batch of the onset")),
     "loss_scale_collapse": (plain("Train in BF16, or find the first overflowing layer before touching the loss scaler"), roll_back, own.loss_scale, bisect_layer),
     "attention_logit_growth": (own.attention, roll_back, lower_lr),
     "output_logit_growth": (own.output, lower_lr),
@@ -248,8 +251,8 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "config_change": (own.compare_settings,),
     "lr_batch_mismatch": (own.scale_rate,),
     "overfitting": (own.stop_early, plain("Check that no validation sample is in the training set before trusting the curve")),
-    "vanishing_gradient": (plain("Use pre-norm and residual connections with residual scaling"), plain("Use SiLU or GELU instead of saturating units and check the initialization"), bisect_layer),
-    "dead_layer": (connect_layer, plain("Use SiLU or GELU instead of ReLU and check the initialization")),
+    "vanishing_gradient": (plain("Use pre-norm and residual connections with residual scaling"), plain("Use SiLU or GELU instead of saturating units and check the initialization"), small_network),
+    "dead_layer": (connect_layer, plain("Use SiLU or GELU instead of ReLU and check the initialization"), small_network),
     "bad_initialization": (plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck"), own.first_loss),
     "weight_decay_too_small": (own.decay, plain("Watch parameter norms every 100–200 steps")),
     "silent_data_corruption": (compare_ranks, drain_gpu, roll_back, plain("Turn on ECC monitoring and a parameter checksum per rank every 1,000 steps")),
@@ -258,7 +261,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "thermal_throttling": (cool, plain("Lower the power limit by 5–10 % until cooling is fixed: it costs less clock than throttling"), plain("Stagger the load of neighbouring nodes if a whole rack is hot")),
     "power_cap": (plain("Restore the power limit (`nvidia-smi -pl`) to the board's default, or accept the lower clock that it costs"), plain("Ask the data centre whether the limit is a policy")),
     "power_brake": (plain("Call the data centre: an external power brake means PSU, PDU or rack power, not GPU heat"), drain_gpu),
-    "straggler": (lambda c: f"Replace or drain {_device(c)}; check its clocks, its PCIe and NVLink state, and its host's CPU load", plain("Compare per-rank compute time: in synchronous training the slow rank waits least in collectives")),
+    "straggler": (lambda c: f"Replace or drain {_device(c)}; check clocks, PCIe and NVLink state there, and the host's CPU load", plain("Compare per-rank compute time: in synchronous training the slow rank waits least in collectives")),
     "network_congestion": (plain("Run nccl-tests off-hours and under load and compare size by size"), plain("Check port error and wait counters (`perfquery -x`, `ibdiagnet`) on the path"), plain("Tune ECN/DCQCN and PFC on RoCE, and isolate storage traffic")),
     "oversubscribed_fabric": (plain("Add spine capacity, or lower the data-parallel degree across the oversubscribed tier"), plain("Place each job's ranks under as few leaf switches as possible")),
     "competing_traffic": (plain("Isolate the training network from storage and management traffic"),),

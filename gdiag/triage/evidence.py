@@ -546,6 +546,7 @@ WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
     "bad_batch": (
         (("steps.sample_start", "steps.samples"), "sample ids per step, to replay the batch"),
         (("steps.token_entropy", "steps.duplicate_share"), "token entropy, length or share of duplicates of each batch"),
+        (("steps.rank", "steps.param_checksum"), "loss or gradient norm per rank: a fault of one device looks the same without it"),
     ),
     "optimizer_instability": (
         (("layers.update_norm", "steps.update_norm"), "update norms"),
@@ -562,6 +563,13 @@ WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
         (("layers.grad_norm",), "per-layer gradient norms per rank"),
     ),
     "optimizer_state_lost": ((("events.step",), "restart and checkpoint lines of the console"),),
+    "resume_mismatch": ((("steps.sample_start", "steps.samples"), "sample ids per step: other data look like other weights"),),
+    "data_repeated": ((("steps.sample_start", "steps.samples"), "sample ids per step: samples seen again are proof"),),
+    "data_order": (
+        (("steps.eval_loss",), "the validation loss: it moves when the model was harmed and stays flat when the data changed"),
+        (("steps.sample_start", "steps.samples"), "sample ids per step"),
+    ),
+    "config_change": ((("steps.batch_size", "steps.seq_len"), "batch size and sequence length per step"),),
     "vanishing_gradient": ((("layers.grad_norm",), "per-layer gradient norms"),),
     "overfitting": ((("steps.eval_loss",), "the validation loss"),),
     "thermal_throttling": ((("gpus.reasons", "gpus.clock_sm"), "GPU clocks and event reasons"),),

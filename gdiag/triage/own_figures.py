@@ -189,9 +189,7 @@ def memory(case: Case) -> str:
 
 def attention(case: Case) -> str:
     """QK-norm, in the layer named."""
-    return (
-        f"Add QK-norm{_in(case)} (or QK-clip, or logit soft-capping): clipping and a lower learning rate only delay it"
-    )
+    return f"Add QK-norm{_in(case)} (or QK-clip, or logit soft-capping) and check the attention scaling: clipping and a lower learning rate only delay it"
 
 
 def output(case: Case) -> str:

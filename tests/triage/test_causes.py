@@ -57,7 +57,9 @@ def test_a_spike_in_the_first_row_after_a_restart_is_the_restarts(since: int, ca
 def test_missing_columns_are_named_until_they_are_logged() -> None:
     bare = next(c for c in rank(spike()) if c.cause == "bad_batch")
     full = next(
-        c for c in rank(spike(columns=frozenset({"steps.samples", "steps.token_entropy"}))) if c.cause == "bad_batch"
+        c
+        for c in rank(spike(columns=frozenset({"steps.samples", "steps.token_entropy", "steps.rank"})))
+        if c.cause == "bad_batch"
     )
     assert any("sample ids" in text for text in bare.missing)
     assert not full.missing
