@@ -10,12 +10,14 @@ from typing import Literal
 import numpy as np
 
 from gdiag.measures.baseline import mad_sigma
-from gdiag.measures.curves import Curve
+from gdiag.measures.curves import Curve, Floats
 
 SIDE = 60
 """Rows looked at on either side of a boundary."""
 LEAST_ROWS = 20
 MOST_FACTOR = 1024
+MOST_DOUBT = 0.08
+"""Relative standard error of the ratio of two levels from which its nearness to an integer says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ def factors(loss: Curve, boundaries: Sequence[int], *, tolerance: float = 0.03) 
         ratio = float(np.median(after[:edge]) / np.median(before[-edge:]))
         if not 0 < ratio < np.inf or ratio < 1 / np.finfo(float).max:
             continue
+        if _doubt(before[-edge:], after[:edge]) > MOST_DOUBT:
+            continue
         up = ratio > 1
         factor = round(ratio if up else 1 / ratio)
         off = abs((ratio if up else 1 / ratio) / max(factor, 1) - 1)
@@ -67,6 +71,12 @@ def factors(loss: Curve, boundaries: Sequence[int], *, tolerance: float = 0.03) 
                 )
             )
     return found
+
+
+def _doubt(before: Floats, after: Floats) -> float:
+    """Relative standard error of the ratio of two medians, by the noise of either side."""
+    shares = [mad_sigma(np.diff(side)) / sqrt(2) / float(np.median(side)) for side in (before, after)]
+    return 1.25 * sqrt(sum(share * share for share in shares) / len(before))
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,3 +56,10 @@ def test_the_end_of_a_spike_is_no_factor() -> None:
     loss[:200] = 1.1 + np.random.default_rng(5).normal(0, 0.2, 200)
     loss[180:200] += 1.1
     assert factors(view({"loss": loss}).series("loss"), [200]) == []
+
+
+def test_quiet_where_noise_alone_meets_an_integer() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        loss = (1 + 3 * np.exp(-np.arange(60) / 15)) * np.exp(0.3 * rng.standard_normal(60))
+        assert [f for f in analyze(view({"loss": loss})) if f.severity > Severity.INFO] == []
