@@ -23,7 +23,7 @@ def first_difference(x: Floats, y: Floats) -> int | None:
 
 
 def first_lasting_difference(x: Floats, y: Floats) -> int | None:
-    """Index of the first block whose median difference is beyond noise and stays so, on one side, to the end.
+    """Index of the first row of the first block whose median difference is beyond noise and stays so, on one side, to the end.
 
     A block's noise is the median absolute deviation of the successive differences of x − y inside it, so that a drift
     does not count as noise; its median varies by 1.25 of that over the root of the block's length.
@@ -42,4 +42,9 @@ def first_lasting_difference(x: Floats, y: Floats) -> int | None:
     if not apart[-1]:
         return None
     others = np.flatnonzero(apart != apart[-1])
-    return int(others[-1] + 1) * size if len(others) else 0
+    first = int(others[-1] + 1) if len(others) else 0
+    # The block may begin before the curves part: its first row on that side by half of what follows is the place.
+    ahead = apart[-1] * difference[first * size : (first + 1) * size] > 0.5 * abs(
+        median[min(first + 1, len(median) - 1)]
+    )
+    return first * size + (int(ahead.argmax()) if ahead.any() else 0)

@@ -44,3 +44,11 @@ def test_a_difference_that_goes_away_is_not_lasting() -> None:
 def test_few_rows_part_by_digits_only(rows: int) -> None:
     x = np.ones(rows)
     assert first_lasting_difference(x, x + 1) is None
+
+
+@pytest.mark.parametrize("at", [1000, 1015, 1039])
+def test_a_lasting_step_is_not_dated_before_it(at: int) -> None:
+    x = noisy(1)
+    y = x.copy()
+    y[at:] += 0.3
+    assert first_lasting_difference(x, y) == at
