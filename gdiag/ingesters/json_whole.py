@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Final
 
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import claims, columns, flat
+from gdiag.ingesters import claims, columns, flat, values
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT = "json"
 _LONGEST: Final = 1 << 30
 _LONGEST_LINE: Final = 16 << 20
 _LINE: Final = 60_000
+_SOME: Final = 2
+"""Complete items that make a damaged document worth reading."""
+_DECODER: Final = json.JSONDecoder()
+_BETWEEN: Final = re.compile(r"[\s,]+")
+_REJECTS: Final = {"line": pl.Int64(), "reason": pl.String(), "text": pl.String()}
 _MORE: Final = "one object of final values: no series"
 
 
@@ -55,9 +61,15 @@ def read(given: Input, options: Options) -> Reading:
     """The rows or the columns.
 
     Raises:
-        InputError: damaged, or without a series.
+        InputError: damaged from the start, or without a series.
     """
-    document = parse(given)
+    rejects = None
+    try:
+        document = parse(given)
+    except InputError:
+        document, rejects = _before_damage(given)
+        if len(document) < _SOME:
+            raise
     if isinstance(document, dict):
         rows, lists = rows_in(document)
         if lists and not rows:
@@ -75,7 +87,29 @@ def read(given: Input, options: Options) -> Reading:
         raise InputError(f"{given.path} is {_MORE}" if isinstance(document, dict) else f"{given.path} holds no rows")
     frame = flat.to_frame(rows, range(1, len(rows) + 1))
     columns.refuse_other(given.path, frame, options)
-    return columns.reading(given.path, FORMAT, frame, options)
+    return columns.reading(given.path, FORMAT, frame, options, rejects=rejects)
+
+
+def _before_damage(given: Input) -> tuple[list[object], pl.DataFrame]:
+    """Every complete item of a list that is cut or damaged, or of items glued together, and the rest as a reject."""
+    text = given.data().decode("utf-8", errors="replace").lstrip().removeprefix("[")
+    found: list[object] = []
+    position = 0
+    while (start := position + _gap(text, position)) < len(text):
+        try:
+            item, position = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            break
+        found.append(item)
+    rest = text[start:].strip()
+    bad = [(text.count("\n", 0, start) + 1, f"no JSON object, and {len(rest)} characters to the end of the file not read",
+            values.escape(rest))]  # fmt: skip
+    return found, pl.DataFrame(bad if rest.strip("]") else [], schema=_REJECTS, orient="row")
+
+
+def _gap(text: str, position: int) -> int:
+    matched = _BETWEEN.match(text, position)
+    return matched.end() - position if matched else 0
 
 
 def parse(given: Input) -> object:

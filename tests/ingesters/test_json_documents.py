@@ -27,6 +27,23 @@ def test_a_list_of_rows(tmp_path: Path, indent: int | None) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
+def test_a_list_that_is_cut_gives_its_complete_rows(tmp_path: Path, indent: int | None) -> None:
+    text = json.dumps([{"step": i, "loss": 2.5} for i in range(40)], indent=indent)
+    (tmp_path / "log.json").write_text(text[:-20])
+    records = load([tmp_path / "log.json"])
+    assert records.steps["step"].to_list() == list(range(39))
+    assert records.rejects["line"].to_list() == [1 if indent is None else 2 + 39 * 4]
+    assert "not read" in records.rejects["reason"][0]
+
+
+def test_objects_glued_together_are_all_read(tmp_path: Path) -> None:
+    (tmp_path / "log.json").write_text("".join(json.dumps({"step": i, "loss": 2.5}) for i in range(40)))
+    records = load([tmp_path / "log.json"])
+    assert records.steps["step"].to_list() == list(range(40))
+    assert records.rejects.height == 0
+
+
+@pytest.mark.parametrize("indent", [None, 2])
 def test_an_object_of_columns(tmp_path: Path, indent: int | None) -> None:
     records = loaded(tmp_path, {"loss": [float(i) for i in range(9)], "val_loss": [1.0] * 9}, indent)
     assert records.steps["loss"].to_list() == [float(i) for i in range(9)]
