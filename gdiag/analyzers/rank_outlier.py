@@ -120,7 +120,7 @@ def _without_its_loss(run: RunView, tables: dict[str, RankTable], ratio: float) 
     It must stand, in log units, half as far again above the others as any norm of another rank does in the run.
     """
     norm, loss = tables.get("grad_norm"), tables.get("loss")
-    if norm is None or loss is None or len(norm.ranks) < 3:
+    if norm is None or loss is None:
         return []
     far = np.nan_to_num(rank_deviation(norm), nan=0.0, posinf=0.0, neginf=0.0)
     far[:FIRST_ROWS] = 0.0

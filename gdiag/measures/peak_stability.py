@@ -77,7 +77,10 @@ def instability(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve) -> Inst
     level = float(best[max(0, i - 1)])
     excess = float(smooth[after].max()) - level if i < len(smooth) else 0.0
     tail = smooth[-max(SMOOTH, len(smooth) // 20) :]
-    recovered = dead is None and float(np.median(tail)) <= level + float(margin[max(0, i - 1)])
+    back = float(np.median(tail)) <= level + float(margin[max(0, i - 1)])
+    if back and dead is not None and dead > 2 * until - schedule.first_step:
+        dead = None  # long after the peak, of a run that had come back: another story
+    recovered = dead is None and back
     kind: Kind = "loss" if rise is not None and (len(wild) < 3 or loss.step[rise] <= wild[0]) else "gradient"
     return Instability(
         kind, onset, int(loss.step[-1]) if dead is None else int(dead), (lr.at(onset) or 0.0) / schedule.peak, excess,

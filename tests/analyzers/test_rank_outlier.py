@@ -73,8 +73,9 @@ def test_quiet_on_healthy_ranks(count: int) -> None:
     assert analyze(layered(norms(600), rank_steps=local(count))) == []
 
 
-def test_a_norm_that_its_own_loss_does_not_explain() -> None:
-    ranks = local()
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_norm_that_its_own_loss_does_not_explain(count: int) -> None:
+    ranks = local(count)
     ranks[1]["grad_norm"][400] *= 20
     (finding,) = analyze(layered(rank_steps=ranks))
     assert (finding.where.step, finding.where.rank, finding.severity) == (400, 1, Severity.WARNING)

@@ -42,6 +42,14 @@ def test_critical_when_wild_gradients_end_in_nan() -> None:
     assert (finding.where.step, finding.measure("kind")) == (70, "gradient")
 
 
+def test_a_nan_long_after_the_run_had_come_back_is_another_story() -> None:
+    loss = exploding(back=140)
+    (lasting,) = analyze(view({"lr": cosine(warmup=100), "loss": exploding(back=600)}))
+    assert lasting.measure("ends_nonfinite") is False
+    loss[900:] = np.nan
+    assert all(f.measure("ends_nonfinite") is False for f in analyze(view({"lr": cosine(warmup=100), "loss": loss})))
+
+
 def test_warning_when_learning_ends_with_a_violent_step_in_the_warmup() -> None:
     loss = 3.2 + 2.4 * np.exp(-np.arange(1000) / 12) + 0.1 * np.random.default_rng(2).standard_normal(1000)
     grad = np.full(1000, 0.3)
