@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from gdiag.ingesters.reading import Reading
@@ -24,8 +27,12 @@ _COMMON: Final = frozenset({"run", "rank", "step", "line", "time", "elapsed", "e
 _SAME: Final = 0.01
 """Losses of one step in two files of a run differ by rounding only."""
 _AGREE: Final = 0.8
+_PROBES: Final = 16
 _GAP: Final = 10
 """A run goes on when the next file starts within so many logging intervals."""
+
+
+_Curve = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,7 @@ def group(readings: list[Reading]) -> list[Group]:
     return [Group(tuple(run)) for run in runs]
 
 
+@lru_cache(maxsize=1 << 16)
 def home(path: str) -> str:
     """The folder of a run's file, without the parts that loggers add below it."""
     parts = list(PurePath(path).parent.parts)
@@ -87,16 +95,21 @@ def _rank_files(readings: list[Reading], main: list[int]) -> list[list[int]]:
 
 def _wandb_folders(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
     """What lies in `files` beside a binary wandb file is of its run: the console counts the same steps in its own way."""
-    for run in [run for run in runs if readings[run[0]].source.format == "wandb"]:
-        path = readings[run[0]].source.path
-        files = PurePath(path).parent / "files"
-        beside = [other for other in runs if PurePath(readings[other[0]].source.path).parent == files]
-        for other in beside:
-            for i in other:
-                readings[i] = _without_steps(readings[i], path)
-            run.extend(other)
-        runs = [other for other in runs if other not in beside]
-    return runs
+    folders = [PurePath(readings[run[0]].source.path).parent for run in runs]
+    owners = {folder / "files": run for folder, run in zip(folders, runs, strict=True) if _is_wandb(readings[run[0]])}
+    kept: list[list[int]] = []
+    for folder, run in zip(folders, runs, strict=True):
+        if folder not in owners:
+            kept.append(run)
+            continue
+        for i in run:
+            readings[i] = _without_steps(readings[i], readings[owners[folder][0]].source.path)
+        owners[folder].extend(run)
+    return kept
+
+
+def _is_wandb(reading: Reading) -> bool:
+    return reading.source.format == "wandb"
 
 
 def _single_metrics(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
@@ -150,10 +163,14 @@ def _twins(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
     """Two files of one home with the same losses on the same steps tell of one run: the fuller one is used."""
     runs = sorted(runs, key=lambda run: (-_weight(readings, run), run[0]))
     kept: list[list[int]] = []
+    homes: dict[str, list[tuple[list[int], dict[str, _Curve]]]] = {}
     for run in runs:
-        twin = next((k for k in kept if _same_losses(readings[k[0]], readings[run[0]])), None)
+        near = homes.setdefault(home(readings[run[0]].source.path), [])
+        losses = _curves(readings[run[0]])
+        twin = next((k for k, curves in near if _same_losses(curves, losses)), None)
         if twin is None:
             kept.append(run)
+            near.append((run, losses))
             continue
         for i in run:
             steps, own = readings[i].steps, readings[twin[0]].steps
@@ -170,22 +187,25 @@ def _twins(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
 
 def _restarts(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
     """A file that starts where another of the same name but for its numbers ends goes on with that run."""
-    runs = sorted(runs, key=lambda run: (_range(readings[run[0]])[0], run[0]))
+    ranges = {run[0]: _range(readings[run[0]]) for run in runs}
+    runs = sorted(runs, key=lambda run: (ranges[run[0]][0], run[0]))
     kept: list[list[int]] = []
+    alike: dict[str, list[tuple[list[int], tuple[int, int, int]]]] = {}
     for run in runs:
-        before = next((k for k in reversed(kept) if _continues(readings[k[-1]], readings[run[0]])), None)
-        if before is None:
+        named = alike.setdefault(re.sub(r"\d+", "", readings[run[0]].source.path), [])
+        own = ranges[run[0]]
+        at = next((n for n in reversed(range(len(named))) if _continues(named[n][1], own)), None)
+        if at is None:
             kept.append(run)
+            named.append((run, own))
         else:
-            before.extend(run)
+            named[at][0].extend(run)
+            named[at] = named[at][0], own
     return sorted(kept)
 
 
-def _continues(a: Reading, b: Reading) -> bool:
-    if re.sub(r"\d+", "", a.source.path) != re.sub(r"\d+", "", b.source.path) or a.steps is None or b.steps is None:
-        return False
-    (first, last), (start, end) = _range(a), _range(b)
-    interval = max((last - first) // max(a.steps["step"].n_unique() - 1, 1), 1)
+def _continues(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
+    (first, last, interval), (start, end, _) = a, b
     return first < start <= last + _GAP * interval and end > last and start > first + interval
 
 
@@ -235,28 +255,51 @@ def _weight(readings: Sequence[Reading], run: list[int]) -> int:
     return 0 if steps is None else sum(int(steps[c].count()) for c in steps.columns if c not in _COMMON)
 
 
-def _same_losses(a: Reading, b: Reading) -> bool:
-    if home(a.source.path) != home(b.source.path) or a.steps is None or b.steps is None:
-        return False
-    column = next((c for c in ("loss", "eval_loss") if c in a.steps.columns and c in b.steps.columns), None)
-    if column is None:
-        return False
-    left = a.steps.select("step", column).drop_nulls().unique("step", keep="last")
-    right = b.steps.select("step", other=column).drop_nulls().unique("step", keep="last")
-    both = left.join(right, on="step")
-    if both.height < max(3, 0.3 * min(left.height, right.height)):
-        return False
-    close = ((pl.col(column) - pl.col("other")).abs() <= _SAME * pl.col("other").abs() + 5e-4) | pl.col(
-        column
-    ).eq_missing(pl.col("other"))
-    return float(both.select(close.mean()).item() or 0.0) >= _AGREE
+def _curves(reading: Reading) -> dict[str, _Curve]:
+    """Steps, rising and each once, and the losses at them, per column of losses."""
+    if reading.steps is None:
+        return {}
+    there = [name for name in ("loss", "eval_loss") if name in reading.steps.columns]
+    tables = {
+        name: reading.steps.select("step", name).drop_nulls().unique("step", keep="last").sort("step") for name in there
+    }
+    return {name: (table["step"].to_numpy(), table[name].to_numpy()) for name, table in tables.items()}
 
 
-def _range(reading: Reading) -> tuple[int, int]:
+def _same_losses(a: dict[str, _Curve], b: dict[str, _Curve]) -> bool:
+    column = next((name for name in a if name in b), None)
+    if column is None or not (len(a[column][0]) and len(b[column][0])):
+        return False
+    left, right = a[column], b[column]
+    few = len(right[0]) // _PROBES
+    if few > 1:  # most files of a folder are no twins, which a few places tell
+        some, close = _close(left, (right[0][::few], right[1][::few]))
+        if some >= _PROBES // 2 and close < 0.5 * _AGREE:
+            return False
+    both, close = _close(left, right)
+    return both >= max(3, 0.3 * min(len(left[0]), len(right[0]))) and close >= _AGREE
+
+
+def _close(left: _Curve, right: _Curve) -> tuple[int, float]:
+    """How many steps both have, and the share of them at which the losses are the same."""
+    at = np.searchsorted(left[0], right[0]).clip(max=len(left[0]) - 1)
+    both = left[0][at] == right[0]
+    x, y = left[1][at][both], right[1][both]
+    with np.errstate(invalid="ignore"):
+        close = (np.abs(x - y) <= _SAME * np.abs(y) + 5e-4) | (x == y) | (np.isnan(x) & np.isnan(y))
+    return len(x), float(close.mean()) if len(x) else 0.0
+
+
+def _range(reading: Reading) -> tuple[int, int, int]:
+    """First and last step and the logging interval."""
     if reading.steps is None or not reading.steps.height:
-        return 0, -1
-    first, last = reading.steps["step"].min(), reading.steps["step"].max()
-    return (first if isinstance(first, int) else 0), (last if isinstance(last, int) else -1)
+        return 0, -1, 1
+    first, last, count = reading.steps.select(
+        pl.col("step").min().alias("first"), pl.col("step").max().alias("last"), pl.col("step").n_unique()
+    ).row(0)
+    if first is None:
+        return 0, -1, 1
+    return first, last, max((last - first) // max(count - 1, 1), 1)
 
 
 def _start(reading: Reading) -> float:

@@ -48,6 +48,25 @@ def test_a_folder_and_a_glob_without_weights_and_hidden_files(store: Any) -> Non
     assert load(["memory://b/*/a.json*", "memory://b/run/a.jsonl"]).steps.height == 100
 
 
+def test_checkpoint_folders_of_a_store_become_events(store: Any) -> None:
+    store.pipe("/b/run/log.jsonl", LOG)
+    for name in (
+        "checkpoint-20/model.safetensors",
+        "checkpoint-20/optimizer.pt",
+        "checkpoints/step40/x.distcp",
+        "e/epoch=1-step=60.ckpt",
+    ):
+        store.pipe(f"/b/run/{name}", b"weights")
+    records = load(["memory://b/run"])
+    found = records.events.filter(records.events["kind"] == "checkpoint")
+    assert found.select("step", "text", "time").rows() == [
+        (20, "checkpoint-20", None), (40, "step40", None), (60, "epoch=1-step=60.ckpt", None)
+    ]  # fmt: skip
+    assert [s.path for s in records.sources if s.format == "checkpoint-folders"] == [
+        "memory://b/run/checkpoint-20…", "memory://b/run/step40…", "memory://b/run/e/epoch=1-step=60.ckpt…"
+    ]  # fmt: skip
+
+
 def test_a_file_through_the_local_backend(store: Any, tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_bytes(LOG)
     assert load([f"file://{tmp_path}/run.jsonl"]).steps.height == 100
