@@ -19,7 +19,7 @@ from gdiag.analyzers.needs import absent
 from gdiag.errors import UsageError
 from gdiag.ingesters.reading import Options
 from gdiag.measures.bandwidth import sweeps
-from gdiag.measures.bandwidth_compare import baseline
+from gdiag.measures.bandwidth_compare import against, baseline
 from gdiag.measures.bandwidth_table import sweep_series, sweep_tables
 from gdiag.measures.envelope import plotted
 from gdiag.measures.fabric_limits import Said
@@ -93,13 +93,20 @@ def held_against(records: Records, reference: Records) -> Records:
     """`records` with the benchmarks of `reference`, or its saved baseline, as what their benchmarks are held against.
 
     Raises:
-        UsageError: the reference holds neither.
+        UsageError: the reference holds neither, or nothing of the same collective, ranks and sizes.
     """
     table = reference.baselines.select("collective", "ranks", "size", "busbw")
     if not table.height:
         table = baseline(sweeps(reference.collectives, reference.devices, reference.facts))
     if not table.height:
         raise UsageError("the baseline holds no complete benchmark row and no saved baseline")
+    own = sweeps(records.collectives, records.devices, records.facts)
+    if own and all(against(sweep, table) is None for sweep in own):
+        held = table.select("collective", "ranks").unique(maintain_order=True).row(0)
+        raise UsageError(
+            f"the baseline holds nothing to compare with: it has {held[0]} over {held[1] or 'unknown'} ranks, "
+            f"the output {own[0].collective or 'an unnamed collective'} over {own[0].n or 'unknown'} (sizes from 1 MiB on are compared)"
+        )
     runs = pl.DataFrame(
         {"run": [run.id for run in records.runs], "source": None}, schema={"run": pl.String, "source": pl.Int32}
     )

@@ -51,6 +51,8 @@ def nccl(
     records = options.records(paths, said, None, None, None)
     if not records.collectives.height and not records.facts.height and not records.ports.height:
         raise InputError(f"{paths[0]} holds no benchmark output; nccl-tests and rccl-tests text or JSON is read")
+    if not records.collectives.height and not records.ports.height and not _failed(records):
+        raise InputError(f"{paths[0]} holds no complete row of a benchmark: nothing in it can be judged")
     if baseline_save is not None:
         write(_saved(records), baseline_save)
     if baseline is not None:
@@ -63,9 +65,22 @@ def nccl(
     raise typer.Exit(options.exit_code(report, limit))
 
 
+def _failed(records: Records) -> bool:
+    """Whether a test says how it failed: that is judged without a row."""
+    return "failure" in records.facts["scope"].to_list()
+
+
 def _saved(records: Records) -> str:
+    """The benchmarks as a baseline file.
+
+    Raises:
+        UsageError: there is no complete row to save.
+    """
     from gdiag.ingesters.bandwidth_baseline import write as text_of
     from gdiag.measures.bandwidth import sweeps
     from gdiag.measures.bandwidth_compare import baseline
 
-    return text_of(baseline(sweeps(records.collectives, records.devices, records.facts)))
+    table = baseline(sweeps(records.collectives, records.devices, records.facts))
+    if not table.height:
+        raise UsageError("--baseline-save: no complete benchmark row is there to save")
+    return text_of(table)

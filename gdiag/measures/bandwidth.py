@@ -19,6 +19,8 @@ PLATEAU_FROM: Final = 1 << 30
 """Sizes from 1 GiB on are on the plateau of every fabric in hardware.md 2.2."""
 _MANY: Final = 100_000
 """More ranks than any benchmark runs on."""
+_ONE_HOST: Final = 8
+"""GPUs of a host at most, racks that share NVLink apart."""
 JUDGED_FROM: Final = 256 * MIB
 """A sweep that ends below 256 MiB has not reached the plateau of a fast fabric."""
 _COLUMNS: Final = (
@@ -110,7 +112,11 @@ def _listed(devices: pl.DataFrame) -> pl.DataFrame:
         pl.max_horizontal(
             pl.col("rank").drop_nulls().n_unique(), pl.when(highest <= _MANY).then(highest).otherwise(0)
         ).fill_null(0).cast(pl.Int64).alias("ranks"),
-        pl.col("host").drop_nulls().unique().sort().alias("hosts"),
+        # The end of a cut list shows one host of a run that is too large for one.
+        pl.when((pl.col("rank").n_unique() < highest) & (highest > _ONE_HOST) & (pl.col("host").n_unique() == 1))
+        .then(pl.lit([], pl.List(pl.String)))
+        .otherwise(pl.col("host").drop_nulls().unique().sort().implode())
+        .alias("hosts"),
         pl.col("model").drop_nulls().mode().sort().first().alias("model"),
     )  # fmt: skip
 

@@ -124,11 +124,11 @@ def matches(sweep: Sweep) -> str | None:
     ranks, hosts = sweep.n, sweep.hosts
     if not ranks or sweep.plateau <= 0:
         return None
-    if not hosts and sweep.model is None:
+    if not hosts:
         several = ranks >= 16 and sweep.collective not in {"alltoall", "sendrecv"}
-        return alike(ranks, sweep.collective or "", sweep.plateau) or (
-            matching_nics(sweep.plateau) if several else None
-        )
+        unnamed = sweep.model is None or "Graphics Device" in sweep.model
+        known = alike(ranks, sweep.collective or "", sweep.plateau) if unnamed else None
+        return known or (matching_nics(sweep.plateau) if several else None)
     if hosts < 2:
         return None
     ring = matching_nics(sweep.plateau)

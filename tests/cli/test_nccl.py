@@ -69,3 +69,19 @@ def test_a_step_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_a_limit_that_is_none_is_refused(said: str) -> None:
     with pytest.raises(UsageError, match="at least 0"):
         app(["nccl", "absent.txt", said])
+
+
+def test_a_baseline_of_another_collective_is_refused(tmp_path: Path) -> None:
+    gather = tmp_path / "gather.txt"
+    gather.write_text(text(Bench("all_gather", peak=190.0, sizes=SIZES, ranks=16, hosts=2)))
+    other = bench(tmp_path / "reduce.txt", 190.0, ranks=16, hosts=2)
+    with pytest.raises(UsageError, match="it has all_gather over 16 ranks, the output all_reduce over 16"):
+        app(["nccl", other, "--baseline", str(gather)], standalone_mode=False)
+
+
+def test_output_without_a_complete_row_is_never_healthy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    short = tmp_path / "short.txt"
+    short.write_text("# size time algbw busbw\n 17179869184 387603 44.32 22.16\n# Avg bus bandwidth    : 21.9736\n")
+    code, out, err = run(capsys, str(short))
+    assert (code, out) == (2, "")
+    assert "no complete row" in err
