@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from gdiag.measures.baseline import Floats
 from gdiag.measures.changes import slow_rise
 from gdiag.measures.curves import Curve, Path
-from gdiag.measures.episodes import Episode, Scan, scan
+from gdiag.measures.episodes import SCALES, Episode, Scan, scan
 from gdiag.measures.lone_rows import joint_stretches, lone_rows
+from gdiag.measures.rises import step_up
 from gdiag.measures.segments import interval
 from gdiag.measures.short_log import short_episodes
 
@@ -101,6 +102,8 @@ def loss_view(path: Path) -> LossView:
     relative = len(value) > 0 and _relative(value, start)
     if relative:
         events = [event for event in events if event.kind == "spike"]
+    else:
+        events = _with_small_step(path, value, found, events, start)
     rise = None if relative else _slow_event(path, value, found, events, start)
     if rise is not None:
         events = [event for event in events if event.onset < rise.onset] + [rise]
@@ -184,6 +187,31 @@ def _without_consequences(events: list[LossEvent]) -> list[LossEvent]:
             continue
         kept.append(event)
     return kept
+
+
+def _with_small_step(
+    path: Path, value: Floats, found: Scan, events: list[LossEvent], start: float
+) -> list[LossEvent]:  # fmt: skip
+    """The events with a small lasting step, where the scan found no level that stays up."""
+    if any(event.kind != "spike" for event in events):
+        return events
+    kept = np.ones(len(value), dtype=bool)
+    for event in events:
+        kept[event.onset : event.last + 1] = False
+    rows = np.flatnonzero(kept)
+    step = step_up(value[rows])
+    if step is None:
+        return events
+    onset, noise, gain = int(rows[step.onset]), max(found.noise, 1e-300), max(0.0, start - step.level)
+    after = value[rows[step.onset : step.onset + step.window]]
+    peak = onset + int(np.argmax(value[onset : onset + step.window]))
+    kind: Kind = "divergence" if step.height > max(0.25 * gain, 10 * noise) else "step_up"
+    raised = LossEvent(
+        kind, path, onset, peak, len(value) - 1, step.height, step.height / step.error, step.level, float(np.median(after)),
+        found.noise, None, None, step.height, gain,
+    )  # fmt: skip
+    others = [event for event in events if not onset - SCALES[0] <= event.onset <= onset + SCALES[-1]]
+    return sorted([*others, raised], key=lambda event: event.onset)
 
 
 def _slow_event(
