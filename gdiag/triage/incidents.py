@@ -256,6 +256,8 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
         alarms = [f for f in alarms if f.code in SHARP] or alarms
     else:
         alarms = [f for f in alarms if f.measure("slow") is not True]
+    # The loss is flat from about some block on; where the rate was gone is known to the row.
+    alarms = [f for f in alarms if f.code == "GD303"] or alarms
     steps = [f.where.step for f in alarms if f.where.step is not None]
     lasts = [f.where.last_step or f.where.step for f in alarms if f.where.step is not None]
     return Case(

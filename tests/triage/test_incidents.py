@@ -107,6 +107,11 @@ def test_a_slow_rise_does_not_date_the_resume_that_it_follows_from() -> None:
     assert [(i.pattern, i.onset_step) for i in found] == [("resume_jump", 1417)]
 
 
+def test_a_plateau_begins_where_the_rate_was_gone() -> None:
+    found = incidents(finding("GD108", 288, 1199), finding("GD303", 400, 1199))
+    assert [(i.pattern, i.onset_step, i.last_step) for i in found] == [("plateau", 400, 1199)]
+
+
 def test_a_shape_names_the_incident_and_a_hint_explains_it() -> None:
     found = incidents(
         finding("GD210", 1356, 1999, CRITICAL, layer="layers.0"),
