@@ -3,22 +3,24 @@
 python benchmarks/calibrate.py [SCALE]    fit on the tuning range, report on the other, write docs/calibration.md
 
 One temperature divides all log-odds (Guo et al. 2017, temperature scaling). It is fitted by the smallest logarithmic loss
-of "the first cause is right" over the events that the tuning range makes visible, and reported on seeds never used for it.
+of "the first cause is right" over the incidents of the tuning range, and reported on seeds never used for it.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.cases import RANGES, recipes
+from benchmarks.figures import Outcome
 from benchmarks.suite import outcome
-from gdiag.triage.causes import TEMPERATURE
+from gdiag.triage.causes import LOW_BELOW, MEDIUM_BELOW, TEMPERATURE
+from gdiag.triage.priors import UNKNOWN
 
 ROOT = Path(__file__).parent.parent
 BINS = 10
@@ -27,7 +29,7 @@ GRID = [round(0.2 + 0.05 * k, 2) for k in range(57)]
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """One event: the scores of the causes that its incident names, best first, and whether the first is right."""
+    """One incident: the scores of its causes, best first, and whether the first is right."""
 
     scores: tuple[float, ...]
     right: bool
@@ -43,15 +45,24 @@ class Guess:
         return powers[0] / sum(powers)
 
 
-def guesses(name: str, scale: float) -> list[Guess]:
-    """Every visible, detected event of a range of seeds whose incident names a cause."""
+def outcomes(name: str, scale: float) -> list[Outcome]:
+    """Every run of a range of seeds."""
+    return [outcome(recipe) for recipe in recipes(RANGES[name], frozenset(), scale)]
+
+
+def guesses(runs: Iterable[Outcome]) -> list[Guess]:
+    """Every incident that names a cause and can be wrong.
+
+    That is every detected event but those of which nothing is known beyond their shape, so that any answer is right, and
+    every incident that matches no event: its cause is wrong whatever it is.
+    """
     found = []
-    for recipe in recipes(RANGES[name], frozenset(), scale):
-        judged = outcome(recipe).judged
-        for match in judged.matches if judged is not None else ():
-            if match.visible and match.incident is not None and match.incident.causes:
-                scores = tuple(cause.score for cause in match.incident.causes)
-                found.append(Guess(scores, match.caused))
+    for judged in (run.judged for run in runs):
+        if judged is None:
+            continue
+        told = [(m.incident, m.caused) for m in judged.matches if UNKNOWN not in m.event.accept]
+        told += [(incident, False) for incident in judged.false]
+        found += [Guess(tuple(c.score for c in i.causes), right) for i, right in told if i is not None and i.causes]
     return found
 
 
@@ -82,28 +93,40 @@ def reliability(seen: Sequence[Guess], temperature: float) -> tuple[list[tuple[f
     return rows, error
 
 
-def main() -> None:
-    """Fit, report, write."""
-    scale = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
-    tune, report = guesses("tune", scale), guesses("report", scale)
+def page(tune: Sequence[Guess], report: Sequence[Guess], scale: float) -> str:
+    """The page that docs/calibration.md shows."""
     best = min(GRID, key=lambda t: loss(tune, t))
     rows, error = reliability(report, TEMPERATURE)
+    low = [guess for guess in report if guess.top(TEMPERATURE) < LOW_BELOW]
+    sure = [guess for guess in report if guess.top(TEMPERATURE) >= MEDIUM_BELOW]
     lines = [
         "# Calibration of the causes' scores", "",
         "A score is meant to be the share of incidents with that score whose first cause is right. It is fitted and checked on",
         "runs that `gdiag simulate` writes: mechanisms carry over to real runs, shares of causes may not, so on real runs a",
         "score orders causes and its band says how much evidence stands behind it.", "",
-        f"`python benchmarks/calibrate.py {scale:g}` fits one temperature on {len(tune)} events of one range of seeds (best {best:g},",
-        f"in use {TEMPERATURE:g}) and reports on {len(report)} events of another. The best temperature is not used where it is",
-        "sharper than the one in use: simulated faults are cleaner than real ones, and a bare spike counts as explained by any",
-        "of several causes. The scores are therefore cautious: on simulated runs the first cause is right more often than its",
-        "score says, and on real runs nobody has labelled enough of them to say more.", "",
-        f"- Brier score {brier(report, TEMPERATURE):.3f}, expected calibration error {error:.3f}", "",
-        "| score of the first cause | events | mean score | share right |", "|---|---|---|---|",
-        *(f"| {low:.1f}–{low + 0.1:.1f} | {n} | {mean:.2f} | {share:.2f} |" for low, n, mean, share in rows),
+        f"`python benchmarks/calibrate.py {scale:g}` fits one temperature on {len(tune)} incidents of one range of seeds (best {best:g},",
+        f"in use {TEMPERATURE:g}) and reports on {len(report)} incidents of another, which nothing was tuned on. Incidents of faults that",
+        "any of several causes explains are left out, for they cannot be wrong; incidents that match no fault are counted as",
+        "wrong; faults too weak for their log are counted where they were found. The best temperature is not used where it is",
+        "sharper than the one in use: simulated faults are cleaner than real ones, so the scores lean towards caution.", "",
+        f"- Brier score {brier(report, TEMPERATURE):.3f}, expected calibration error {error:.3f}",
+        f"- first cause right: {_share(report)} in all, {_share(low)} below a score of {LOW_BELOW:g}, {_share(sure)} from {MEDIUM_BELOW:g} up", "",
+        "| score of the first cause | incidents | mean score | share right |", "|---|---|---|---|",
+        *(f"| {edge:.1f}–{edge + 0.1:.1f} | {n} | {mean:.2f} | {share:.2f} |" for edge, n, mean, share in rows),
     ]  # fmt: skip
-    (ROOT / "docs" / "calibration.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    sys.stdout.write("\n".join(lines[7:]) + f"\nbest temperature on the tuning range: {best:g}\n")
+    return "\n".join(lines) + "\n"
+
+
+def _share(seen: Sequence[Guess]) -> str:
+    return f"{sum(g.right for g in seen)} of {len(seen)}"
+
+
+def main() -> None:
+    """Fit, report, write."""
+    scale = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+    text = page(guesses(outcomes("tune", scale)), guesses(outcomes("report", scale)), scale)
+    (ROOT / "docs" / "calibration.md").write_text(text, encoding="utf-8")
+    sys.stdout.write(text)
 
 
 if __name__ == "__main__":
