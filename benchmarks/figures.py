@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from benchmarks.matching import Judged, Match
+from benchmarks.matching import VISIBLE, Judged, Match
 from gdiag.simulate.truth import Truth
 
 
@@ -63,7 +63,7 @@ def _summary(outcomes: list[Outcome], judged: list[Judged], asked: list[Match]) 
         f"false {false} in {healthy} healthy runs, {1e5 * false / max(1, steps):.2f} per 100k of {steps:,} steps"
         + (f" (95 % below {3e5 / max(1, steps):.2f})" if not false else "")
         + f" · extra {extra} in {len(judged) - healthy} faulty runs",
-        f"{hidden} events too weak to ask for · {sum(o.judged is None for o in outcomes)} crashed or refused · "
+        f"{hidden} events below the detection limit ({VISIBLE:g} standard deviations in the logged rows) · {sum(o.judged is None for o in outcomes)} crashed or refused · "
         f"{statistics.median(o.seconds for o in outcomes):.2f} s a run (median)",
     ]
     return "\n".join(lines)
