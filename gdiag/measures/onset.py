@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gdiag.measures.baseline import MAD_TO_SIGMA
+from gdiag.measures.baseline import MAD_TO_SIGMA, Floats
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.data import batch_window, own_history_z
 
 GRADIENT_REACH = 20
 """Rows before an onset in which a rising gradient norm is looked for."""
 GRADIENT_Z = 6.0
+SHORT_RATIO = 10.0
+"""Rise over the first rows of an extract that needs no level measured on many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def _gradient(curve: Curve, onset: int, peak: int, every: int) -> tuple[float | 
     before = positive.value[max(0, start - 100) : start]
     around = positive.value[start : int(last)]
     if len(before) < 8 or not len(around):
-        return None, None
+        return _short_run_up(positive.step[: int(last)], positive.value[: int(last)], int(first), onset, every)
     usual = float(np.median(before))
     ratio = float(around.max()) / usual
     if every > 1:
@@ -71,6 +74,21 @@ def _gradient(curve: Curve, onset: int, peak: int, every: int) -> tuple[float | 
     if not high.any():
         return ratio, None
     return ratio, onset - int(positive.step[start + int(np.argmax(high))])
+
+
+def _short_run_up(
+    step: NDArray[np.int64], value: Floats, first: int, onset: int, every: int
+) -> tuple[float | None, int | None]:  # fmt: skip
+    """The same where an extract holds too few rows before the onset for a level: the first three stand for it.
+
+    Rows count as raised from the last one on that is below tenfold; only such a rise is beyond doubt.
+    """
+    if first < 4 or every > 1:
+        return None, None
+    usual = float(np.median(value[:3]))
+    low = np.flatnonzero(value[:first] < SHORT_RATIO * usual)
+    raised = int(low[-1]) + 1 if len(low) else 0
+    return (float(value.max()) / usual, onset - int(step[raised])) if 0 < raised < first else (None, None)
 
 
 def _rate(curve: Curve, onset: int) -> tuple[float | None, float | None, float | None]:

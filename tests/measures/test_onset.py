@@ -34,3 +34,13 @@ def test_no_lead_from_a_sparse_log() -> None:
 def test_absent_columns_are_none() -> None:
     found = onset_context(view({"loss": learning()}).paths[0], 500, 505, 1)
     assert {getattr(found, name) for name in found.__slots__} == {None}
+
+
+def test_an_extract_of_a_few_rows_shows_a_tenfold_lead() -> None:
+    # The gradient norms of BLOOM-176B's first spike, as its chronicles print them; the loss jumps in the seventh row.
+    grad = [0.174, 0.242, 0.947, 2.39, 15.886, 145.119, 960.351, 353.201, 379.33]
+    loss = [2.46, 2.2, 2.22, 2.6, 2.24, 2.35, 5.1, 3.49, 3.21]
+    found = onset_context(view({"loss": loss, "grad_norm": grad}).paths[0], 6, 6, 1)
+    assert found.grad_lead == 2
+    calm = onset_context(view({"loss": loss, "grad_norm": [0.2] * 6 + [9.0] * 3}).paths[0], 6, 6, 1)
+    assert calm.grad_lead is None
