@@ -44,7 +44,9 @@ def first_lasting_difference(x: Floats, y: Floats) -> int | None:
     others = np.flatnonzero(apart != apart[-1])
     first = int(others[-1] + 1) if len(others) else 0
     # The block may begin before the curves part: its first row on that side by half of what follows is the place.
-    ahead = apart[-1] * difference[first * size : (first + 1) * size] > 0.5 * abs(
-        median[min(first + 1, len(median) - 1)]
-    )
-    return first * size + (int(ahead.argmax()) if ahead.any() else 0)
+    ahead = apart[-1] * difference > 0.5 * abs(median[min(first + 1, len(median) - 1)])
+    own = ahead[first * size : (first + 1) * size]
+    at = first * size + (int(own.argmax()) if own.any() else 0)
+    while at and ahead[at - 1]:
+        at -= 1
+    return at
