@@ -67,7 +67,7 @@ def read(given: Input, options: Options) -> Reading:
     try:
         document = parse(given)
     except InputError:
-        document, rejects = _before_damage(given)
+        document, rejects = _before_damage(given) if given.opened()[1] <= _LONGEST else ([], None)
         if len(document) < _SOME:
             raise
     if isinstance(document, dict):

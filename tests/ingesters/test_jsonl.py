@@ -197,6 +197,16 @@ def test_chunks_and_lines_agree(rows: list[dict[str, object]]) -> None:
             assert have == pytest.approx(float(want), nan_ok=True)
 
 
+def test_columns_that_nothing_reads_are_named_and_not_kept(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [{"step": i, "loss": 1.5, "fancy": 0.5, "remark": "x"} for i in range(9000)]
+    path = write(tmp_path / "run.jsonl", rows)
+    records = load([path])
+    assert records.sources[0].notes == ("1 numeric column not used: fancy",)
+    kept = json_chunks.read(*open_file(path).opened(), {"step", "loss"}.__contains__)
+    assert {column for part in kept.frames for column in part.columns} == {"line", "step", "loss"}
+    assert kept.unused == {"fancy": True, "remark": False}
+
+
 CELL = (
     st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.integers(2**60, 2**80) | st.floats() | st.floats(0, 1)
     | st.sampled_from(["NaN", "1.5", "-Infinity", "warm", "quo\"ted", "null", ""])
