@@ -18,6 +18,8 @@ POWER_CAP: Final = 0x4
 HW_SLOWDOWN: Final = 0x8
 THERMAL: Final = 0x20 | 0x40
 POWER_BRAKE: Final = 0x80
+MEMORY: Final = (63, 92)
+"""Xids that are for information, yet of the memory: a recorded row remap, many corrected errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Xid:
     @property
     def hardware(self) -> bool:
         """Whether it speaks for a fault of the machine rather than of the program."""
-        return self.kind in ("contained", "reset", "reboot", "mechanical", "nvlink", "support")
+        return self.kind in ("contained", "reset", "reboot", "mechanical", "nvlink", "support") or self.code in MEMORY
 
 
 def gpu(name: str | None) -> Gpu | None:

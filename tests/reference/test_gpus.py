@@ -54,7 +54,8 @@ def test_reason_bits_are_distinct_powers_of_two() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "hardware"), [(13, False), (31, False), (43, False), (48, True), (79, True), (74, True)]
+    ("code", "hardware"),
+    [(13, False), (31, False), (43, False), (48, True), (63, True), (92, True), (79, True), (74, True)],
 )
 def test_xids_tell_program_from_machine(code: int, hardware: bool) -> None:
     assert gpus.xids()[code].hardware is hardware
