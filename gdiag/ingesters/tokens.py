@@ -19,11 +19,15 @@ _SCALES: Final = {
 """Units glued to a number → factor to s or B, and SI suffixes. (GB as printed by torch is 2**30 or 1e9: within 7 %.)"""
 _KEYS: Final = ("line", "prefix", "run", "source")
 """Names that rows bear already."""
+_APART: Final = re.compile(r"[A-Za-z][,;]\s+$")
+"""A comma between a name and a number: the name belongs to the number before it (`1.23 avg loss, 0.001 rate`)."""
 _EDGE: Final = " \t:=|,;()[]{}<>'\"~-"
 
 
 def label(literal: str) -> str:
     """The name in a literal that stands before a number: '' when there is none."""
+    if _APART.search(literal):
+        return ""
     text = re.sub(r"^[\s|(\[/\d.,:%]*\d\S*\s+", "", literal.strip())
     name = re.split(r"[|,;](?=\s)|\s{2,}|\s[-/]\s|\t", text.strip(_EDGE + "/#"))[-1]
     if name.count("(") > name.count(")"):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console_generic, litgpt, maxtext, recognise
+from gdiag.ingesters import console_generic, leading_steps, litgpt, maxtext, recognise
 from tests.ingesters.console_samples import FORMATS, given, losses, read
 
 VALUES = losses(24)
@@ -114,6 +114,13 @@ def test_a_number_that_turns_nan_stands_in_for_a_loss_nobody_knows() -> None:
     finite = read(console_generic, "\n".join(lines[:4]) + "\n")
     assert finite.steps is not None
     assert "loss" not in finite.steps.columns
+
+
+def test_a_name_before_a_comma_does_not_name_the_number_behind_it() -> None:
+    lines = "".join(f" {i}: 15.{i}, 16.{i} avg loss, 0.001 rate, 3.1 seconds, {64 * i} images\n" for i in range(1, 9))
+    assert recognise(given("Loaded: 0.04 seconds\n" + lines)) in (None, leading_steps)
+    with pytest.raises(InputError):
+        read(leading_steps, lines)
 
 
 def test_a_restart_inside_an_epoch_stays_a_restart() -> None:
