@@ -93,16 +93,23 @@ class Sweep:
 def sweeps(collectives: pl.DataFrame, devices: pl.DataFrame, facts: pl.DataFrame) -> tuple[Sweep, ...]:
     """One Sweep per source and section that holds rows, in file order."""
     key = ["source", "section"]
-    sized = collectives.filter(pl.col("size").is_not_null()).select(_COLUMNS)
+    sized = collectives.select(_COLUMNS)
+    if sized["size"].null_count():
+        sized = sized.filter(pl.col("size").is_not_null())
     listed = {tuple(row[:2]): row[2:] for row in _listed(devices).iter_rows()}
     told = facts.group_by(key).agg("key", "value")
     said = {
         (source, section): tuple(zip(names, values, strict=True)) for source, section, names, values in told.iter_rows()
     }
-    return tuple(
-        _sweep(place, rows, listed.get(place, (0, (), None)), said.get(place, ()))
-        for place, rows in sized.partition_by(key, as_dict=True, maintain_order=True).items()
-    )
+    # Rows of one section lie together: slices of the table need no copy of it.
+    places = sized.select(key).with_columns(run=pl.struct(key).rle_id())
+    firsts = places.group_by("run", maintain_order=True).agg(pl.first(*key), rows=pl.len())
+    found, at = [], 0
+    for source, section, rows in firsts.select(*key, "rows").iter_rows():
+        place = (source, section)
+        found.append(_sweep(place, sized.slice(at, rows), listed.get(place, (0, (), None)), said.get(place, ())))
+        at += rows
+    return tuple(found)
 
 
 def _listed(devices: pl.DataFrame) -> pl.DataFrame:
