@@ -440,6 +440,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("numeric_overflow", "layer", 2.0, _in_a_layer),
     Rule("numeric_overflow", "gradient", -2.2, unflagged("steady_before", "the gradients were unstable before they turned non-finite", "GD204")),
     Rule("numeric_overflow", "numerics", 1.0, lambda c: "the run trains in fp16" if str(c.facts.config.get("precision", "")).lower() in {"fp16", "float16", "16", "16-mixed"} else None),
+    Rule("numeric_overflow", "gradient", -2.2, at_least("grad_ratio", 100, "the gradient norm rose {:.0f}-fold in the rows before: no single value overflowed", "GD101")),
     Rule("numeric_overflow", "gradient", 0.6, flagged("gradient_first", "the gradient is non-finite before the loss", "GD101")),
     Rule("numeric_overflow", "gradient", 0.6, _no_run_up),
     Rule("loss_scale_collapse", "numerics", 3.0, found("GD112", least=Severity.WARNING)),

@@ -67,3 +67,12 @@ def test_the_whole_network_when_only_its_norm_is_logged() -> None:
     total[300:] += 2
     (finding,) = analyze(layered(steps={"param_norm": total}))
     assert (finding.where.step, finding.where.layer, finding.severity) == (300, None, Severity.WARNING)
+
+
+def test_a_jump_after_which_nothing_is_finite_is_told() -> None:
+    params = walk()
+    params["blocks.1.out"][300:] += 3
+    for values in params.values():
+        values[301:] = np.nan
+    (finding,) = analyze(layered(params=params))
+    assert (finding.where.step, finding.where.layer) == (300, "blocks.1.out")
