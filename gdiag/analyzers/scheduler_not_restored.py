@@ -13,6 +13,8 @@ What to do: save and load the scheduler's state with the optimizer's; step it on
 
 from __future__ import annotations
 
+import numpy as np
+
 from gdiag.measures.run import RunView
 from gdiag.measures.scheduler_state import MISMATCH, Mismatch
 from gdiag.model import Finding, Measure, Severity
@@ -20,6 +22,9 @@ from gdiag.model import Finding, Measure, Severity
 CODE = "GD306"
 NAME = "scheduler-not-restored"
 NEEDS: tuple[str, ...] = ("steps.lr",)
+
+GONE_SHARE, GONE_LEFT = 0.02, 0.15
+"""A rate of at most this share of its peak for at least this part of the run has decayed early, as GD303 has it."""
 
 WORDS = {
     "restarted": "begins its warm-up again",
@@ -36,7 +41,10 @@ def analyze(run: RunView, *, mismatch: float = 0.05) -> list[Finding]:
     mismatch: relative difference of the learning rate from the one due.
     """
     found = []
+    mixed = run.trajectory.writers > 1 or run.trajectory.several > 0.0
     for seen in run.scheduler_mismatches:
+        if mixed and seen.kind == "advanced_twice" and not seen.marked:
+            continue  # one writer's schedule turns where the other's goes on
         if seen.kind != "advanced_twice" and abs(seen.after - seen.before) < mismatch * max(seen.before, seen.after):
             continue
         found.append(_finding(run, seen))
@@ -60,9 +68,17 @@ def _finding(run: RunView, seen: Mismatch) -> Finding:
     if seen.factor is not None:
         evidence.append(Measure("schedule_steps_per_step", seen.factor, limit=1.8))
     return Finding(
-        CODE, NAME, Severity.WARNING,
+        CODE, NAME, Severity.INFO if _gone_early(run, seen) else Severity.WARNING,
         f"{place} the learning rate {words}" if seen.kind == "advanced_twice"
         else f"{place} the learning rate is {seen.after:.3g} where {seen.before:.3g} is due: it {words}",
         run.where(run.series("lr").finite.row(seen.index), step=seen.step),
         tuple(evidence),
     )  # fmt: skip
+
+
+def _gone_early(run: RunView, seen: Mismatch) -> bool:
+    """Whether a faster fall without a restart leaves next to no rate for a long rest: GD303 judges that by the loss."""
+    lr = run.series("lr").finite
+    high = np.flatnonzero(lr.value > GONE_SHARE * float(lr.value.max()))
+    rest = int(lr.step[-1]) - int(lr.step[high[-1]])
+    return seen.kind == "advanced_twice" and not seen.marked and rest > GONE_LEFT * int(lr.step[-1] - lr.step[0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gdiag.analyzers.scheduler_not_restored import analyze
+from gdiag.model import Severity
 from tests.analyzers.made_runs import Floats, cosine, learning, view
 
 STEP = np.concatenate((np.arange(600), np.arange(500, 1000)))
@@ -92,3 +93,21 @@ def test_names_the_steps_by_which_it_is_ahead() -> None:
     (finding,) = analyze(view(columns | {"lr": np.concatenate((lr[:600], lr[600:]))}))
     assert finding.measure("kind") == "ahead"
     assert finding.number("shift") == pytest.approx(100, abs=3)
+
+
+def test_a_rate_that_runs_out_early_is_left_to_gd303() -> None:
+    lr = np.linspace(1e-3, 0, 2000)
+    lr[600:] = np.maximum(lr[600] * (1 - np.arange(1400) / 100), 1e-8)
+    (finding,) = analyze(view({"lr": lr}))
+    assert (finding.measure("kind"), finding.severity) == ("advanced_twice", Severity.INFO)
+
+
+def test_the_mean_rate_of_two_writers_turns_without_a_fault() -> None:
+    one, other = np.linspace(1e-3, 0, 2000), np.linspace(1e-3, 0, 2000)
+    one[1000:] -= 2 * (one[1000] - one[1000:])
+    columns = {
+        "step": np.repeat(np.arange(2000), 2).astype(np.float64),
+        "lr": np.maximum(np.stack((one, other), 1).ravel(), 0),
+    }
+    columns["loss"] = np.repeat(learning(2000), 2) + np.tile([0.0, 0.1], 2000)
+    assert analyze(view(columns)) == []
