@@ -22,7 +22,7 @@ _HEAD: Final = r"(?i)^\W*(?:TIME: [\d:. -]+STEP: \d+/\d+ -- GLOBAL_)?(?:epoch|st
 _BODY: Final = r"[A-Za-z]\w*\s*[:=]\s*(?:[-+.]?\d|(?i:nan|inf))"
 _BAR: Final = r"\d%\||\d(?:it/s|s/it)"
 _SNIFF: Final = re.compile(
-    rb"(?im)^\W*(?:TIME: [\d:. -]+STEP: \d+/\d+ -- GLOBAL_)?(?:epoch|step|iter(?:ation)?)\W{0,3}\d{1,12}(?:\s*(?:/|of)\s*\d{1,12})?[^\w\n]*\n(?:[^\n]*\n){0,4}?[^\n]*[a-z]\w*\s*[:=]\s*[-+.]?[\dn]"
+    rb"(?im)^[^\w\n]{0,99}(?:TIME: [\d:. -]+STEP: \d+/\d+ -- GLOBAL_)?(?:epoch|step|iter(?:ation)?)\W{0,3}\d{1,12}(?:\s*(?:/|of)\s*\d{1,12})?[^\w\n]*\n(?:[^\n]*\n){0,4}?[^\n]*[a-z]\w*\s*[:=]\s*[-+.]?[\dn]"
 )
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr"})
 _LONGEST: Final = 60
