@@ -13,8 +13,7 @@ What to do: save and load the scheduler's state with the optimizer's; step it on
 
 from __future__ import annotations
 
-import numpy as np
-
+from gdiag.measures.lr_progress import exhausted
 from gdiag.measures.run import RunView
 from gdiag.measures.scheduler_state import MISMATCH, Mismatch
 from gdiag.model import Finding, Measure, Severity
@@ -23,7 +22,7 @@ CODE = "GD306"
 NAME = "scheduler-not-restored"
 NEEDS: tuple[str, ...] = ("steps.lr",)
 
-GONE_SHARE, GONE_LEFT = 0.02, 0.15
+GONE_SHARE, GONE_LEFT = 0.02, 0.35
 """A rate of at most this share of its peak for at least this part of the run has decayed early, as GD303 has it."""
 
 WORDS = {
@@ -77,8 +76,8 @@ def _finding(run: RunView, seen: Mismatch) -> Finding:
 
 
 def _gone_early(run: RunView, seen: Mismatch) -> bool:
-    """Whether a faster fall without a restart leaves next to no rate for a long rest: GD303 judges that by the loss."""
-    lr = run.series("lr").finite
-    high = np.flatnonzero(lr.value > GONE_SHARE * float(lr.value.max()))
-    rest = int(lr.step[-1]) - int(lr.step[high[-1]])
-    return seen.kind == "advanced_twice" and not seen.marked and rest > GONE_LEFT * int(lr.step[-1] - lr.step[0])
+    """Whether a faster fall without a restart stops the loss for a long rest of the run: that is GD303's to say."""
+    if seen.kind != "advanced_twice" or seen.marked or run.schedule is None:
+        return False
+    lr, loss = run.series("lr").finite, run.series("loss")
+    return exhausted(run.schedule, lr, loss, share=GONE_SHARE, left=GONE_LEFT) is not None

@@ -98,8 +98,12 @@ def test_names_the_steps_by_which_it_is_ahead() -> None:
 def test_a_rate_that_runs_out_early_is_left_to_gd303() -> None:
     lr = np.linspace(1e-3, 0, 2000)
     lr[600:] = np.maximum(lr[600] * (1 - np.arange(1400) / 100), 1e-8)
-    (finding,) = analyze(view({"lr": lr}))
+    falling = learning(2000, end=1.0)
+    stopped = np.where(np.arange(2000) < 700, falling, falling[700])
+    (finding,) = analyze(view({"lr": lr, "loss": stopped}))
     assert (finding.measure("kind"), finding.severity) == ("advanced_twice", Severity.INFO)
+    (finding,) = analyze(view({"lr": lr, "loss": falling}))
+    assert finding.severity is Severity.WARNING
 
 
 def test_the_mean_rate_of_two_writers_turns_without_a_fault() -> None:
