@@ -144,7 +144,7 @@ def like_rows(lines: Sequence[str]) -> bool:
 
 def _kinds(lines: Sequence[str]) -> tuple[list[list[str]], list[str]]:
     """Cells of the lines of the commonest width, and what each column's cells are by themselves."""
-    rows = [[c.strip() for c in line.split(",")] for line in lines if line.count(",") >= 1]
+    rows = [[c.strip() for c in line.split(",")] for line in lines if 1 <= line.count(",") <= 200]
     width = Counter(len(r) for r in rows).most_common(1)[0][0] if rows else 0
     rows = [r for r in rows if len(r) == width]
     return rows, [_guess([r[i] for r in rows]) for i in range(width)]
