@@ -1,0 +1,371 @@
+"""What can be seen of a case, as sentences: each is None where it does not apply. The evidence table says what they weigh."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from gdiag.model import Severity
+from gdiag.triage.case import Case
+
+Sentence = Callable[[Case], str | None]
+
+
+def found(*codes: str, least: Severity = Severity.INFO) -> Sentence:
+    """The message of the incident's first finding with one of `codes`."""
+
+    def sentence(case: Case) -> str | None:
+        finding = case.find(*codes)
+        return finding.message if finding is not None and finding.severity >= least else None
+
+    return sentence
+
+
+def nearby(code: str, steps: float = 50, least: Severity = Severity.INFO) -> Sentence:
+    """The message of a finding of the run with `code` within `steps` rows of the onset."""
+
+    def sentence(case: Case) -> str | None:
+        finding = case.beside(code, steps)
+        return finding.message if finding is not None and finding.severity >= least else None
+
+    return sentence
+
+
+def at_least(name: str, limit: float, text: str, *codes: str) -> Sentence:
+    """`text` with the figure filled in when the evidence `name` reaches `limit`."""
+
+    def sentence(case: Case) -> str | None:
+        value = case.number(name, *codes)
+        return text.format(value) if value is not None and value >= limit else None
+
+    return sentence
+
+
+def at_most(name: str, limit: float, text: str, *codes: str) -> Sentence:
+    """`text` with the figure filled in when the evidence `name` is at or below `limit`."""
+
+    def sentence(case: Case) -> str | None:
+        value = case.number(name, *codes)
+        return text.format(value) if value is not None and value <= limit else None
+
+    return sentence
+
+
+def flagged(name: str, text: str, *codes: str) -> Sentence:
+    """`text` when the evidence `name` is true."""
+    return lambda case: text if case.value(name, *codes) is True else None
+
+
+def unflagged(name: str, text: str, *codes: str) -> Sentence:
+    """`text` when the evidence `name` is false."""
+    return lambda case: text if case.value(name, *codes) is False else None
+
+
+def said(name: str, value: str, text: str, *codes: str) -> Sentence:
+    """`text` when the evidence `name` is the word `value`."""
+    return lambda case: text if case.value(name, *codes) == value else None
+
+
+def no_after_effect(case: Case) -> str | None:
+    """The level after recovery is that of before."""
+    effect, noise = case.number("after_effect", "GD102"), case.number("noise", "GD102")
+    if effect is None or noise is None or effect > max(noise, 0.02):
+        return None
+    return f"no after-effect: the level after recovery differs by {effect:+.3f} nat"
+
+
+def after_effect(case: Case) -> str | None:
+    """The level after the event stays raised."""
+    effect, noise = case.number("after_effect", "GD102", "GD105"), case.number("noise", "GD102", "GD105")
+    if effect is None or noise is None or effect <= max(2 * noise, 0.05):
+        return None
+    return f"the model was harmed: the level stays {effect:+.3f} nat higher afterwards"
+
+
+def odd_batch(case: Case) -> str | None:
+    """A statistic of the onset's batch that differs from that of all others."""
+    for name, words in (
+        ("token_entropy", "token entropy"),
+        ("duplicate_share", "share of duplicates"),
+        ("seq_len", "sequence length"),
+    ):
+        z = case.number(f"{name}_z")
+        if z is not None and abs(z) >= 4:
+            return f"{words} of the onset batch is {z:+.1f} robust z from its own history"
+    return None
+
+
+def plain_entropy(case: Case) -> str | None:
+    """The onset batch's entropy is ordinary."""
+    z = case.number("token_entropy_z")
+    return f"token entropy of the onset batch is ordinary (z {z:+.1f})" if z is not None and abs(z) < 2.5 else None
+
+
+def moved_together(case: Case) -> str | None:
+    """All layers moved in the same step."""
+    moved, total = case.number("layers_moved"), case.number("layers_total")
+    if moved is None or not total or moved < 0.5 * total:
+        return None
+    return f"{moved:.0f} of {total:.0f} layers move in the same step, as a batch moves them"
+
+
+def one_layer(case: Case) -> str | None:
+    """One layer alone moved."""
+    moved, total = case.number("layers_moved"), case.number("layers_total")
+    if moved is None or total is None or total < 4 or moved > max(1.0, 0.1 * total):
+        return None
+    return f"only {moved:.0f} of {total:.0f} layers moves"
+
+
+def kind(which: str, text: str) -> Sentence:
+    """`text` with the layer, where the layer that moved first is of the kind `which`."""
+
+    def sentence(case: Case) -> str | None:
+        if any(case.value(name) == which for name in ("layer_kind", "kind")):
+            return text.format(case.layer or "the layer")
+        return None
+
+    return sentence
+
+
+def path(*words: str) -> Sentence:
+    """The finding's sentence when the path that its bandwidth is typical of begins with one of `words`."""
+
+    def sentence(case: Case) -> str | None:
+        path = case.value("path", "GD702")
+        finding = case.find("GD702")
+        return finding.message if finding and isinstance(path, str) and path.startswith(words) else None
+
+    return sentence
+
+
+def ports(kind: str, *, window: bool) -> Sentence:
+    """The sentence of a port whose counters of one kind matter.
+
+    window: of one whose growth and the slow steps only share the window of two readings; else of the others.
+    """
+
+    def sentence(case: Case) -> str | None:
+        for finding in case.findings:
+            if (
+                finding.code not in {"GD706", "GD710"}
+                or finding.severity < Severity.WARNING
+                or finding.measure("kind") != kind
+            ):
+                continue
+            shared = finding.measure("meets_slow_steps") is True and finding.number("p") is None
+            if shared is window:
+                return finding.message
+        return None
+
+    return sentence
+
+
+def firmware(case: Case) -> str | None:
+    """The network card's own firmware or heat, as the kernel reports it."""
+    finding = case.find("GD710")
+    failed = (
+        finding is not None and finding.measure("kind") in {"firmware", "heat"} and finding.severity >= Severity.WARNING
+    )
+    return finding.message if finding is not None and failed else None
+
+
+def dies_with_the_loss(case: Case) -> str | None:
+    """A layer whose gradient is gone from the row on in which the loss leaves its level."""
+    dead, moved = case.find("GD203"), case.find("GD104", "GD105")
+    if dead is None or moved is None or dead.where.step is None or moved.where.step is None:
+        return None
+    if abs(dead.where.step - moved.where.step) > 2 * case.facts.interval:
+        return None
+    return f"the gradient of {dead.where.layer} is gone in the very row in which the loss leaves its level"
+
+
+def steady_lr(case: Case) -> str | None:
+    """The learning rate does not jump around the onset."""
+    jump = case.beside("GD302", 12)
+    if jump is not None and jump.severity >= Severity.WARNING:
+        return None  # a later finding of the same incident sees the rate steady after the jump
+    ratio = case.number("lr_ratio")
+    return (
+        "the learning rate is the same before and at the onset" if ratio is not None and abs(ratio - 1) < 0.05 else None
+    )
+
+
+EVAL_MOVED: Final = 3.0
+EVAL_FLAT: Final = 2.0
+"""Change of the validation loss at an onset, in standard deviations of one evaluation: moved from here, flat below."""
+EVAL_SHARE: Final = 0.25
+"""Share of the training loss's step that validation must follow to have moved with it, and may not reach when flat."""
+
+
+def validation(case: Case) -> tuple[float, float] | None:
+    """Change of validation at the onset in standard deviations, and as a share of training's; None where not evaluated."""
+    for finding in case.findings:
+        z, before, after = (finding.number(name) for name in ("eval_z", "eval_before", "eval_after"))
+        low, high = finding.number("level_before"), finding.number("level_after")
+        if z is not None and None not in (before, after, low, high) and high != low:
+            return z, (float(after or 0) - float(before or 0)) / (float(high or 0) - float(low or 0))
+    return None
+
+
+def eval_moved(case: Case) -> str | None:
+    """Validation moves with the training loss."""
+    seen = validation(case)
+    if seen is None or seen[0] < EVAL_MOVED or seen[1] < EVAL_SHARE:
+        return None
+    return f"validation moves with training, by {seen[1]:.0%} of its step: the model was harmed"
+
+
+def eval_flat(case: Case) -> str | None:
+    """Validation stays where it was."""
+    seen = validation(case)
+    if seen is None or abs(seen[0]) > EVAL_FLAT or abs(seen[1]) > EVAL_SHARE:
+        return None
+    return "validation stays flat while training moves: the data or the loader changed, not the model"
+
+
+def changed(name: str, what: str, least: float) -> Sentence:
+    """The sentence when the evidence `name`, a ratio after over before, is off one by the factor `least` or more."""
+
+    def sentence(case: Case) -> str | None:
+        ratio = case.number(name)
+        if ratio is None or ratio <= 0 or max(ratio, 1 / ratio) < least:
+            return None
+        return f"the {what} changes ×{ratio:.3g} at the onset"
+
+    return sentence
+
+
+def at_restart(case: Case) -> str | None:
+    """A jump of the learning rate at a restart of the run."""
+    for finding in case.findings:
+        if finding.code in {"GD302", "GD306"} and finding.measure("at_restart") is True:
+            return "the learning rate jumps at a restart of the run: the scheduler was not restored with it"
+    return None
+
+
+def paced_at_restart(case: Case) -> str | None:
+    """A schedule that moves faster from a restart on."""
+    finding = case.find("GD306")
+    fast = finding is not None and finding.measure("kind") == "advanced_twice"
+    return finding.message if finding is not None and fast and finding.measure("at_restart") is True else None
+
+
+def other_weights(case: Case) -> str | None:
+    """Norms of half of the layers that jump together at a resume."""
+    finding = case.find("GD208")
+    if finding is None or finding.measure("at_restart") is not True:
+        return None
+    moved, total = finding.number("layers_moved"), finding.number("layers_total")
+    return finding.message if moved is not None and total is not None and total > 1 and moved >= 0.5 * total else None
+
+
+def one_jumps(case: Case) -> str | None:
+    """A parameter norm that jumps by itself."""
+    finding = case.find("GD208")
+    if finding is None or finding.severity < Severity.WARNING or other_weights(case):
+        return None
+    return finding.message
+
+
+def repeats_end(case: Case) -> str | None:
+    """A rise at the step at which samples that were seen again come to their end."""
+    for finding in (*case.findings, *case.others):
+        last, first = finding.number("sample_end"), finding.number("sample_start")
+        if finding.code != "GD115" or finding.measure("kind") != "repeated_samples" or case.data is None:
+            continue
+        batch = case.data.last_sample - case.data.first_sample
+        if (
+            last is not None
+            and first is not None
+            and first < case.data.first_sample
+            and abs(case.data.first_sample - last) <= 10 * batch
+        ):
+            return f"the samples seen again since step {finding.where.step} end here: what looks like a rise is the level of new data"
+    return None
+
+
+def many_jump(case: Case) -> str | None:
+    """A flipped bit moves one tensor."""
+    moved = case.number("layers_moved", "GD208")
+    alone = case.value("alone", "GD208")
+    return f"{moved:.0f} layers jump in one step, which a flipped bit does not do" if moved and alone is False else None
+
+
+def quiet_gradient(case: Case) -> str | None:
+    """A loss that moves up at once while the gradient norm does not: a rate that is too high moves both."""
+    finding = case.find("GD104", "GD105")
+    if finding is None or finding.measure("slow") is True or case.find("GD201", "GD307") is not None:
+        return None
+    ratio, z = finding.number("grad_ratio"), finding.number("z")
+    if ratio is None or z is None or ratio > 1.5 or z < 20:
+        return None
+    return f"the gradient norm stays at {ratio:.1f} times its level while the loss moves by {z:.0f} times its noise"
+
+
+def first_after_restart(case: Case) -> str | None:
+    """A spike at the one row in hundreds that follows a restart."""
+    since, every = case.number("steps_since_restart", "GD102"), case.number("log_interval", "GD102")
+    if since is None or every is None or since >= every:
+        return None
+    return "the spike begins with the first row after a restart"
+
+
+def in_a_layer(case: Case) -> str | None:
+    """A layer turns non-finite first."""
+    finding = case.find("GD204")
+    return finding.message if finding is not None and finding.measure("simultaneous") is False else None
+
+
+def no_run_up(case: Case) -> str | None:
+    """A run-up that another finding of the incident saw is a run-up."""
+    finding = case.find("GD101")
+    if finding is None or finding.measure("without_run_up") is not True:
+        return None
+    step = finding.where.step
+    if step is not None and case.onset is not None and case.onset < step:
+        return None
+    return "nothing rises in the rows before it"
+
+
+def failed_transfer(case: Case) -> str | None:
+    """A completion error of the verbs layer, status 12: the peer did not acknowledge after all retries."""
+    text = case.value("text", "GD008")
+    if isinstance(text, str) and re.search(r"Got completion .*with (?:error|status)", text):
+        return "a transfer over InfiniBand or RoCE completed with an error"
+    return None
+
+
+def device_error(case: Case) -> str | None:
+    """The CUDA runtime's names of errors that no program makes (cudaErrorECCUncorrectable, cudaErrorNvlinkUncorrectable)."""
+    text = case.value("text", "GD008")
+    if isinstance(text, str) and re.search(r"uncorrectable (?:ECC|NVLink) error", text, re.IGNORECASE):
+        return "the run ended with an uncorrectable memory or NVLink error"
+    return None
+
+
+def only_hot(case: Case) -> str | None:
+    """A GPU is hot and not throttled."""
+    return "the GPU is hot, but no throttling was seen" if case.lead.code == "GD605" else None
+
+
+def machines_own(case: Case) -> str | None:
+    """An Xid of the machine, not of the program."""
+    for finding in case.findings:
+        if finding.code == "GD404" and finding.severity > Severity.INFO and finding.measure("hardware") is True:
+            return finding.message
+    return None
+
+
+def time_limit(case: Case) -> str | None:
+    """The log says that the time was up."""
+    text = str(case.value("text", "GD008") or "")
+    return "the scheduler ended the job at its time limit" if "time limit" in text.lower() else None
+
+
+def stopped_over_numbers(case: Case) -> str | None:
+    """The program's last words, where no row shows what they say."""
+    if case.find("GD101") is not None or case.value("loss_scale_at_minimum", "GD008") is not False:
+        return None
+    return "the run stopped because its loss was not finite"
