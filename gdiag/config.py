@@ -65,6 +65,8 @@ def load(path: Path) -> Config:
         found: object = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: no valid TOML ({error})") from None
+    except RecursionError:
+        raise UsageError(f"{path}: no valid TOML (nested too deeply)") from None
     if path.name == "pyproject.toml":
         found = _table(_table(found, path, "the file").get("tool", {}), path, "tool").get("gdiag", {})
     return _parse(_table(found, path, "the file"), path)

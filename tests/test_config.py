@@ -50,6 +50,7 @@ def test_a_project_that_says_nothing_sets_nothing(tmp_path: Path) -> None:
         ("thresholds.GD102 = 3", "table"),
         ("thresholds.GD102.z = [3]", "number"),
         ("a = ", "no valid TOML"),
+        ("a = " + "[" * 5000, "nested too deeply"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_what_is_allowed(tmp_path: Path, text: str, says: str) -> None:
