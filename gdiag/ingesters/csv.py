@@ -23,6 +23,8 @@ _DIGITS: Final = re.compile(r"[-+]?(?:\d[\d.,]*(?:[eE][-+]?\d+)?|\bnan\b)")
 _LINE: Final = columns.LINE
 _HEAD: Final = 1 << 16
 _FEW: Final = 5
+_LONGEST_EPISODE: Final = 1e9
+"""Steps above which the length of an episode is a damaged cell."""
 _SPLITS: Final = ("train", "eval", "val", "valid", "validation", "test")
 
 
@@ -201,7 +203,8 @@ def _monitor(frame: pl.DataFrame, data: bytes) -> pl.DataFrame:
     except (ValueError, KeyError, TypeError):
         start = 0.0
     offset = float(start) if isinstance(start, int | float) else 0.0
-    length = pl.col("l").cast(pl.Float64, strict=False).fill_null(0).round().cast(pl.Int64)
+    figure = pl.col("l").cast(pl.Float64, strict=False)
+    length = pl.when(figure.is_between(0, _LONGEST_EPISODE)).then(figure.round()).otherwise(0).cast(pl.Int64)
     return frame.with_columns(step=length.cum_sum(), time=pl.col("t").cast(pl.Float64, strict=False) + offset).drop(
         "l", "t"
     )

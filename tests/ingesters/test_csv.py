@@ -108,6 +108,12 @@ def test_a_monitor_of_episodes_is_read(tmp_path: Path) -> None:
     assert records.steps["step"].to_list() == [10, 22]
 
 
+@pytest.mark.parametrize("length", ["1e26", "9223372036854775807", "-5", "NaN", "inf", ""])
+def test_a_damaged_episode_length_costs_no_other_episode(tmp_path: Path, length: str) -> None:
+    records = loaded(tmp_path, f'#{{"t_start": 1.0}}\nr,l,t\n-1.5,10,0.5\n-1,{length},1\n-1.25,12,1.5\n')
+    assert records.steps["step"].to_list()[-1] == 22
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(20, 400))
 def test_a_cut_anywhere_keeps_every_complete_row(cut: int) -> None:
