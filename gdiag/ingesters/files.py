@@ -134,6 +134,8 @@ def open_file(path: Path) -> Input:
                 return replace(from_bytes(str(path), content, file=path), note=note)
             if (encoding := _utf16(head)) is not None:
                 return from_bytes(str(path), decode(head + file.read(), encoding), file=path)
+            if b"\r" in head and b"\n" not in head:
+                return from_bytes(str(path), head + file.read(), file=path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     return Input(path=str(path), head=without_bom(head), file=path)
@@ -150,8 +152,13 @@ def from_bytes(name: str, content: bytes, file: Path | None = None) -> Input:
         content, note = _unpack(opener, io.BytesIO(content), Path(name))
     if (encoding := _utf16(content[:4])) is not None:
         content = decode(content, encoding)
-    content = without_bom(content)
+    content = _with_newlines(without_bom(content))
     return Input(path=name, head=content[:HEAD], file=file, content=content, note=note)
+
+
+def _with_newlines(content: bytes) -> bytes:
+    """Text whose lines end by carriage returns alone, with newlines; anything else as it is."""
+    return content if b"\n" in content or b"\0" in content else content.replace(b"\r", b"\n")
 
 
 def decode(content: bytes, encoding: str) -> bytes:

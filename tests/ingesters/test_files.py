@@ -33,6 +33,7 @@ def zstd(content: bytes) -> bytes:
         LOG,
         b"\xef\xbb\xbf" + LOG,
         LOG.replace(b"\n", b"\r\n"),
+        LOG.replace(b"\n", b"\r"),
         LOG.decode().encode("utf-16"),
         LOG.decode().encode("utf-16-le"),
         gzip.compress(LOG),
@@ -49,6 +50,15 @@ def test_the_same_log_packed_differently(tmp_path: Path, content: bytes) -> None
     records = load([path])
     assert records.steps["loss"].to_list() == [100.0 - i for i in range(100)]
     assert records.rejects.height == 0
+
+
+@pytest.mark.parametrize("end", [b"\r", b"\r\n"])
+def test_a_table_whose_lines_end_by_carriage_returns_is_read_row_by_row(tmp_path: Path, end: bytes) -> None:
+    path = tmp_path / "run.csv"
+    path.write_bytes(
+        b"step,loss\n".replace(b"\n", end) + b"".join(b"%d,%d%s" % (i, 9000 - i, end) for i in range(9000))
+    )
+    assert load([path]).steps["loss"].to_list() == [9000.0 - i for i in range(9000)]
 
 
 def test_a_cut_archive_gives_what_stands_before_the_cut(tmp_path: Path) -> None:
