@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from os import PathLike, fspath
@@ -113,8 +115,19 @@ def held_against(records: Records, reference: Records) -> Records:
     return replace(records, baselines=runs.join(table, how="cross"))
 
 
-# Logged figures may be as large as floats go: a measure of them overflows to infinity, which no check takes for a level.
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+@contextmanager
+def _any_figures() -> Iterator[None]:
+    """Whatever is logged is measured in silence.
+
+    Figures may be as large as floats go: a measure of them overflows to infinity; a stretch that holds none has the
+    median NaN. No check takes either for a level.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All-NaN|Mean of empty slice", RuntimeWarning)
+        yield
+
+
+@_any_figures()
 def diagnose(
     records: Records,
     thresholds: Thresholds | None = None,
