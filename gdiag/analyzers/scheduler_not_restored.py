@@ -44,6 +44,8 @@ def analyze(run: RunView, *, mismatch: float = 0.05) -> list[Finding]:
     for seen in run.scheduler_mismatches:
         if mixed and seen.kind == "advanced_twice" and not seen.marked:
             continue  # one writer's schedule turns where the other's goes on
+        if _gone_early(run, seen):
+            continue
         if seen.kind != "advanced_twice" and abs(seen.after - seen.before) < mismatch * max(seen.before, seen.after):
             continue
         found.append(_finding(run, seen))
@@ -67,7 +69,7 @@ def _finding(run: RunView, seen: Mismatch) -> Finding:
     if seen.factor is not None:
         evidence.append(Measure("schedule_steps_per_step", seen.factor, limit=1.8))
     return Finding(
-        CODE, NAME, Severity.INFO if _gone_early(run, seen) else Severity.WARNING,
+        CODE, NAME, Severity.WARNING,
         f"{place} the learning rate {words}" if seen.kind == "advanced_twice"
         else f"{place} the learning rate is {seen.after:.3g} where {seen.before:.3g} is due: it {words}",
         run.where(run.series("lr").finite.row(seen.index), step=seen.step),
