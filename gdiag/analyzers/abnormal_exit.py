@@ -47,7 +47,8 @@ def analyze(run: RunView, *, most_text: int = 200) -> list[Finding]:
     shown = fatal if fatal.height else ends
     row = shown.row(0, named=True) if shown.height else {}
     kind = str(row.get("kind") or "exit")
-    why = f" with {FATAL[kind]}" if kind in FATAL else ""
+    crash = kind == "nccl_warning" and "segfault" in str(row.get("text"))
+    why = f" with {'a segmentation fault in NCCL' if crash else FATAL[kind]}" if kind in FATAL else ""
     steps = run.paths[0].frame["step"]
     step = row.get("step") if row.get("step") is not None else (int(steps[-1]) if len(steps) else None)
     at = f" at step {step}" if step is not None else ""

@@ -62,6 +62,12 @@ def test_a_connection_that_nccl_lost_is_an_end_and_its_advice_is_not() -> None:
     assert analyze(ended("nccl_warning", "unknown", text="NCCL WARN Missing iommu=pt from kernel command line")) == []
 
 
+def test_a_crash_in_nccl_is_no_lost_connection() -> None:
+    text = "pt_main_thread[2536443]: segfault at 7f797fe00000 ip 00007f7c7ac69996 error 4 in libnccl.so.2[7f7c7ac00000+d3d3000]"
+    (finding,) = analyze(ended("nccl_warning", "unknown", text=text))
+    assert finding.message == "Run ends abnormally with a segmentation fault in NCCL at step 999"
+
+
 def test_a_program_that_stops_over_its_numbers_says_so() -> None:
     for text, minimum in {
         "FloatingPointError: Loss became infinite or NaN at iteration=537!": False,
