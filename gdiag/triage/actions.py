@@ -69,8 +69,11 @@ def _where(case: Case) -> str:
 
 
 def roll_back(case: Case) -> str:
-    """Return to the last checkpoint before the onset, not before the peak."""
-    return f"Roll back to {own.return_point(case)} (before the onset, not the peak)"
+    """Return to the last checkpoint before the onset, not before the peak; a lone NaN that left no trace needs none."""
+    if case.value("isolated", "GD101") is True and not case.find("GD104", "GD105", "GD201"):
+        return "The rows after it are finite: go on, no rollback is needed unless it returns"
+    before = " (before the onset, not the peak)" if case.onset is not None else ""
+    return f"Roll back to {own.return_point(case)}{before}"
 
 
 def skip_samples(case: Case) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from gdiag.triage.case import Case
 
@@ -181,7 +182,9 @@ def record_times(case: Case) -> str:
 
 
 def memory(case: Case) -> str:
-    """How full the memory is."""
+    """How full the memory is; what the kernel's killer ended ran out of the host's memory, not of the GPU's."""
+    if re.search(r"oom-kill|Killed process", str(case.value("text", "GD008"))):
+        return "Raise the memory limit of the host or container, or lower loader workers, prefetch and pinned buffers; log each process's resident memory"
     held = case.number("memory_after")
     full = f" ({held:.3g} GiB at the end)" if held is not None else ""
     return f"Log reserved and allocated memory{full} and allocation retries; set expandable segments or lower the micro-batch"

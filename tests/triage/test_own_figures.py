@@ -52,6 +52,10 @@ def case(config: dict[str, Value] | None = None, code: str = "GD102", **evidence
         (own.pause, case(period=500.0), "every 500 steps"),
         (own.loader, case(), "steps 267–271"),
         (own.memory, case(memory_after=78.5), "78.5 GiB"),
+        (own.memory, case(code="GD008", text="oom-kill:constraint=CONSTRAINT_MEMCG"), "loader workers"),
+        (own.memory, case(code="GD008", text="torch.OutOfMemoryError: CUDA out of memory"), "micro-batch"),
+        (roll_back, case(code="GD101", isolated=True), "no rollback is needed"),
+        (roll_back, case(code="GD101", isolated=False), "before step 267 (before the onset, not the peak)"),
         (roll_back, case({"checkpoint_interval": 100}), "step 200, as they are due every 100"),
         (
             connect_layer,
