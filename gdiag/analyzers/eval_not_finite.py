@@ -34,10 +34,13 @@ def analyze(run: RunView, *, rows: int = 1) -> list[Finding]:
     first, last = int(kept.step[0]), int(kept.step[-1])
     after = int((evaluation.step > first).sum())
     kind = "NaN" if np.isnan(kept.value).any() else "infinite"
+    training = (
+        "while training loss is finite" if (loss.step >= first).any() else "with no training loss logged from there on"
+    )
     return [
         Finding(
             CODE, NAME, Severity.WARNING,
-            f"Validation loss is {kind} in {len(kept)} of {total} evaluations, first at step {first}, while training loss is finite",
+            f"Validation loss is {kind} in {len(kept)} of {total} evaluations, first at step {first}, {training}",
             run.where(kept.row(0), step=first, last_step=last),
             (
                 Measure("rows", len(kept), limit=rows),

@@ -25,6 +25,14 @@ def test_fires_at_the_first_bad_evaluation() -> None:
     assert finding.where.step == 549
     assert finding.measure("persists") is True
     assert "10 of 20" in finding.message
+    assert finding.message.endswith("while training loss is finite")
+
+
+def test_claims_no_finite_training_loss_where_none_is_logged() -> None:
+    loss: list[float | None] = [*learning().tolist()[:100], *[None] * 900]
+    evaluated = [3.0 if step < 500 else float("nan") for step in range(1000)]
+    (finding,) = analyze(view({"loss": loss, "eval_loss": evaluated}))
+    assert finding.message.endswith("with no training loss logged from there on")
 
 
 def test_quiet_when_finite_or_when_training_died_first() -> None:
