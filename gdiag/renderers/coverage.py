@@ -13,6 +13,8 @@ from gdiag.renderers.summary import by_reason, codes, read, source_line, uncheck
 from gdiag.renderers.words import broken, count, number, shown, unit
 
 _NARROW = 24
+_WORD = 10
+"""Characters of a word in a table's head that are not parted."""
 _MARGIN = 13
 """Columns that the labels take."""
 _FACTS = 30
@@ -62,9 +64,11 @@ def grid_of(table: Table) -> Grid:
     for index, column in enumerate(table.columns):
         numeric = all(not isinstance(row[index], str) for row in table.rows)
         # A short first column names the row: it is the last to be broken.
+        head = f"{shown(column.name)}{unit(column.unit)}"
+        longest = max(map(len, head.split()), default=0)
         grid.add_column(
-            f"{shown(column.name)}{unit(column.unit)}", justify="right" if numeric else "left", overflow="fold",
-            no_wrap=index == 0 and _short(table),
+            head, justify="right" if numeric else "left", overflow="fold", no_wrap=index == 0 and _short(table),
+            min_width=min(longest, _WORD),
         )  # fmt: skip
     for row in table.rows:
         grid.add_row(*(Text(number(cell)) for cell in row))

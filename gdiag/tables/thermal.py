@@ -65,7 +65,7 @@ def _per_gpu(view: Telemetry, name: str) -> Table:
     columns: list[tuple[Column, list[Value | None]]] = [
         (Column("host"), [_host(h) for h in rows["host"]]), (Column("gpu"), rows["gpu"].to_list()),
         (Column("mean", "°C"), _round(rows["temperature"])), (Column("max", "°C"), _round(rows["temperature_most"])),
-        (Column("HBM", "°C"), _round(rows["memory_temperature_most"])), (Column("slowed", "%"), _percent(throttled)),
+        (Column("HBM", "°C"), _round(rows["memory_temperature_most"])), (Column("slow", "%"), _percent(throttled)),
         (Column("by"), list(_why(rows))), (Column("clock", "MHz"), _round(rows["clock"])),
         (Column("peers", "%"), _round(relative) if apart else []),
         (Column("power", "W"), _round(rows["power"])), (Column("limit", "W"), _round(rows["limit_least"])),

@@ -28,7 +28,7 @@ def test_a_line_per_gpu_with_share_and_reason() -> None:
     names = [c.name for c in gpus.columns]
     assert [c.unit for c in gpus.columns][names.index("clock")] == "MHz"
     row = dict(zip(names, gpus.rows[1], strict=True))
-    assert (row["gpu"], row["slowed"], row["by"], row["max"]) == (1, 25.0, "heat", 88)
+    assert (row["gpu"], row["slow"], row["by"], row["max"]) == (1, 25.0, "heat", 88)
 
 
 def test_the_strip_shows_when_it_throttled() -> None:
