@@ -57,10 +57,8 @@ def _failed(run: RunView) -> Iterator[Finding]:
 
 
 def _judge(run: RunView, sweep: Sweep, average: float, odd_rows: float, said: Said) -> Iterator[Finding]:
-    where = run.where(sweep.place())
-
     def finding(severity: Severity, text: str, *evidence: Measure) -> Finding:
-        return Finding(CODE, NAME, severity, text, where, evidence)
+        return Finding(CODE, NAME, severity, text, run.where(sweep.place()), evidence)
 
     if sweep.n == 1 and sweep.ranks is None and sweep.plateau == 0:
         yield finding(

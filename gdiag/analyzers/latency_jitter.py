@@ -43,24 +43,24 @@ def analyze(
 
 def _judge(run: RunView, sweep: Sweep, small_share: float, small_ratio: float, sides: float) -> Iterator[Finding]:
     seen = jitter(sweep)
-    where = run.where(sweep.place())
     name = sweep.collective or "the collective"
+
+    def finding(severity: Severity, text: str, *evidence: Measure) -> Finding:
+        return Finding(CODE, NAME, severity, text, run.where(sweep.place()), evidence)
+
     if seen.small_share >= small_share and seen.small_ratio >= small_ratio:
         text = (
             f"{seen.small_share:.0%} of small {name} messages take {seen.small_ratio:.1f} times as long as the others"
         )
-        evidence = (Measure("slow_share", round(seen.small_share, 3), "", small_share),
-                    Measure("ratio", round(seen.small_ratio, 2), "", small_ratio))  # fmt: skip
-        yield Finding(CODE, NAME, Severity.WARNING, text, where, evidence)
+        yield finding(Severity.WARNING, text, Measure("slow_share", round(seen.small_share, 3), "", small_share),
+                      Measure("ratio", round(seen.small_ratio, 2), "", small_ratio))  # fmt: skip
     if seen.slow_cycles:
         sizes = ", ".join(size_text(s) for s in seen.slow_cycles[:4])
         text = f"{name} is at least 1.3 times slower than its median in two cycles or more at {sizes}"
-        yield Finding(
-            CODE, NAME, Severity.WARNING, text, where, (Measure("slow_sizes", len(seen.slow_cycles), "", 0.0),)
-        )
+        yield finding(Severity.WARNING, text, Measure("slow_sizes", len(seen.slow_cycles), "", 0.0))
     if seen.sides > sides:
         text = f"in-place and out-of-place {name} differ by {seen.sides:.0%} at large sizes"
-        yield Finding(CODE, NAME, Severity.INFO, text, where, (Measure("difference", round(seen.sides, 3), "", sides),))
+        yield finding(Severity.INFO, text, Measure("difference", round(seen.sides, 3), "", sides))
 
 
 def _process(run: RunView, sweep: Sweep) -> Iterator[Finding]:

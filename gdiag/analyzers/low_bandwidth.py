@@ -56,13 +56,10 @@ def analyze(
     bad: share of the limit below which the wording says bad instead of degraded. nic_gbps: network cards of one host
     together. expect: plateau that is expected, GB/s. hosts: number of hosts, where the output does not list them.
     """
-    found: list[tuple[Sweep, Finding]] = []
-    for sweep in run.sweeps:
-        held = limit(sweep, Said(nic_gbps, expect, hosts))
-        finding = _judge(run, sweep, held, ok, bad) if held is not None else _unheld(run, sweep)
-        if finding is not None:
-            found.append((sweep, finding))
-    return grouped(found, "busbw")
+    said = Said(nic_gbps, expect, hosts)
+    limits = ((sweep, limit(sweep, said)) for sweep in run.sweeps)
+    found = ((s, _unheld(run, s) if held is None else _judge(run, s, held, ok, bad)) for s, held in limits)
+    return grouped(((s, f) for s, f in found if f is not None), "busbw")
 
 
 def _judge(run: RunView, sweep: Sweep, held: Limit, ok: float, bad: float) -> Finding | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,11 +27,22 @@ JUDGED_FROM: Final = 256 * MIB
 _COLUMNS: Final = (
     "source", "section", "collective", "redop", "root", "line", "size", "in_place", "time", "cpu_time", "algbw", "busbw", "wrong", "cycle", "t_cv",
 )  # fmt: skip
+_FIGURES: Final = ("size", "in_place", "time", "cpu_time", "algbw", "busbw", "wrong", "cycle")
 RATIOS: Final = frozenset({"all_reduce", "all_gather", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter"})
 """Collectives whose busbw/algbw tells the number of ranks."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class SweepRows:
+    """The rows of all test runs in file order, which sweeps hold spans of: a frame of its own for each would cost more than its rows."""
+
+    frame: pl.DataFrame
+    """source, section, line, size, in_place, time, algbw, busbw, wrong, cycle, t_cv and more; one row per side."""
+    arrays: dict[str, NDArray[Any]]
+    """The columns of figures as arrays over the same memory, null as NaN."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sweep:
     """One test run over message sizes. Bandwidths in GB/s (1e9), times in µs, sizes in bytes."""
 
@@ -39,8 +51,9 @@ class Sweep:
     """As the output says, else inferred from columns and ratio; None when neither tells."""
     inferred: bool
     """Whether `collective` was inferred."""
-    rows: pl.DataFrame
-    """line, size, in_place, time, algbw, busbw, wrong, cycle, t_cv; one row per side."""
+    table: SweepRows
+    span: slice
+    """Where in `table` its rows lie."""
     listed: int
     """Ranks in the rank list: up to the highest where only its end was kept."""
     ranks: tuple[int, int] | None
@@ -67,15 +80,20 @@ class Sweep:
         """The first fact called `key`."""
         return next((value for name, value in self.facts if name == key), None)
 
-    def values(self, name: str) -> Floats:
-        """A column of `rows`."""
-        return self.rows[name].to_numpy()
+    @property
+    def rows(self) -> pl.DataFrame:
+        """Its rows as a table, made anew: for the few sweeps that are shown."""
+        return self.table.frame[self.span]
+
+    def values(self, name: str) -> NDArray[Any]:
+        """A column of figures of its rows, without a copy."""
+        return self.table.arrays[name][self.span]
 
     def place(self, *, size: int | None = None, line: object = None) -> dict[str, object]:
         """Source and line of the first row, of the first row of `size`, or of `line`, as RunView.where takes them."""
-        rows = self.rows if size is None else self.rows.filter(pl.col("size") == size)
-        first = rows.row(0, named=True) if rows.height else {"source": None, "line": None}
-        return {"source": first["source"], "line": first["line"] if line is None else line}
+        at = self.span.start + (0 if size is None else int(np.argmax(self.values("size") == size)))
+        frame = self.table.frame
+        return {"source": frame["source"][at], "line": frame["line"][at] if line is None else line}
 
     @property
     def n(self) -> int | None:
@@ -101,13 +119,17 @@ def sweeps(collectives: pl.DataFrame, devices: pl.DataFrame, facts: pl.DataFrame
     said = {
         (source, section): tuple(zip(names, values, strict=True)) for source, section, names, values in told.iter_rows()
     }
-    # Rows of one section lie together: slices of the table need no copy of it.
-    places = sized.select(key).with_columns(run=pl.struct(key).rle_id())
-    firsts = places.group_by("run", maintain_order=True).agg(pl.first(*key), rows=pl.len())
+    table = SweepRows(sized, {name: sized[name].to_numpy() for name in _FIGURES})
+    # Rows of one section lie together: a span of the table is a sweep.
+    places = sized.select(*key, "collective", "redop", "root", run=pl.struct(key).rle_id())
+    firsts = places.group_by("run", maintain_order=True).agg(
+        pl.first(*key), pl.col("collective", "redop", "root").first(ignore_nulls=True), rows=pl.len()
+    )
     found, at = [], 0
-    for source, section, rows in firsts.select(*key, "rows").iter_rows():
-        place = (source, section)
-        found.append(_sweep(place, sized.slice(at, rows), listed.get(place, (0, (), None)), said.get(place, ())))
+    for source, section, name, redop, root, rows in firsts.drop("run").iter_rows():
+        place, span = (source, section), slice(at, at + rows)
+        head = _Head(section, name, redop, root)
+        found.append(_sweep(head, table, span, listed.get(place, (0, (), None)), said.get(place, ())))
         at += rows
     return tuple(found)
 
@@ -128,28 +150,40 @@ def _listed(devices: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
+class _Head(NamedTuple):
+    """What the rows of a test run say of it, the first that says it."""
+
+    section: int
+    collective: str | None
+    redop: str | None
+    root: int | None
+
+
 def _sweep(
-    place: tuple[Any, ...], rows: pl.DataFrame, listed: tuple[Any, ...], facts: tuple[tuple[str, str], ...]
+    head: _Head, table: SweepRows, span: slice, listed: tuple[Any, ...], facts: tuple[tuple[str, str], ...]
 ) -> Sweep:
-    named = next((str(name) for name in rows["collective"] if name is not None), None)
-    size, busbw, algbw = (rows[name].to_numpy() for name in ("size", "busbw", "algbw"))
+    size, busbw, algbw, times = (table.arrays[name][span] for name in ("size", "busbw", "algbw", "time"))
     order = np.argsort(size, kind="stable")
     ratio, error = _ratio(algbw[order], busbw[order])
-    collective = named or _collective(rows, ratio)
-    small = rows["time"].to_numpy()[(size <= SMALL) & (size > 0)][2:]
+    collective = head.collective or _collective(head, ratio)
+    small = times[(size <= SMALL) & (size > 0)][2:]
     ranks, hosts, model = listed
     return Sweep(
-        section=int(place[1]), collective=collective, inferred=named is None, rows=rows, listed=int(ranks or 0),
-        ranks=_ranks(collective, ratio, error), host_names=tuple(hosts), model=model, plateau=_plateau(size, busbw),
+        section=head.section, collective=collective, inferred=head.collective is None, table=table, span=span, listed=int(ranks or 0),
+        ranks=_ranks(collective, ratio, error), host_names=tuple(hosts), model=model, plateau=_plateau(size[order], busbw[order]),
         peak=float(np.max(busbw)), largest=int(size.max()), latency=_median(small) if len(small) else None,
         average=next((_float(value) for name, value in facts if name == "average_busbw"), None), facts=facts,
     )  # fmt: skip
 
 
 def _plateau(size: Ints, busbw: Floats) -> float:
-    """Median busbw from 1 GiB on, or of the three largest sizes where these are higher: a curve may rise beyond 1 GiB."""
-    top = np.unique(size)[-3:]
-    return max(_median(busbw[size >= top[0]]), _median(busbw[size >= PLATEAU_FROM]))
+    """Median busbw from 1 GiB on, or of the three largest sizes where these are higher: a curve may rise beyond 1 GiB.
+
+    Both in order of size.
+    """
+    starts = np.flatnonzero(size[1:] != size[:-1]) + 1
+    third = int(starts[-3]) if len(starts) > 2 else 0
+    return max(_median(busbw[third:]), _median(busbw[int(np.searchsorted(size, PLATEAU_FROM)) :]))
 
 
 def _ratio(algbw: Floats, busbw: Floats) -> tuple[float | None, float]:
@@ -163,7 +197,7 @@ def _ratio(algbw: Floats, busbw: Floats) -> tuple[float | None, float]:
 
 def by_size(sweep: Sweep) -> tuple[Ints, Floats]:
     """Sizes, ascending, and the median busbw at each over sides and cycles."""
-    size, values = sweep.rows["size"].to_numpy(), sweep.values("busbw")
+    size, values = sweep.values("size"), sweep.values("busbw")
     order = np.lexsort((values, size))
     size, values = size[order], values[order]
     starts = np.flatnonzero(np.append(True, size[1:] != size[:-1]))
@@ -171,12 +205,10 @@ def by_size(sweep: Sweep) -> tuple[Ints, Floats]:
     return size[starts], (values[starts + (counts - 1) // 2] + values[starts + counts // 2]) / 2
 
 
-def _collective(rows: pl.DataFrame, ratio: float | None) -> str | None:
+def _collective(head: _Head, ratio: float | None) -> str | None:
     """What redop, root and the ratio leave as the only usual choice."""
-    redop = str(rows["redop"].drop_nulls().first() or "none")
-    root = rows["root"].drop_nulls().first()
-    rooted = root is not None and int(str(root)) >= 0
-    if redop != "none":
+    rooted = head.root is not None and head.root >= 0
+    if head.redop not in {None, "", "none"}:
         if rooted:
             return "reduce"
         return None if not ratio else "all_reduce" if ratio >= 0.995 else "reduce_scatter"
@@ -187,7 +219,7 @@ def _collective(rows: pl.DataFrame, ratio: float | None) -> str | None:
 
 def _ranks(collective: str | None, ratio: float | None, error: float) -> tuple[int, int] | None:
     """Numbers of ranks that the ratio allows: 2(n-1)/n for all_reduce, (n-1)/n for the gather family."""
-    if ratio is None or not np.isfinite([ratio, error]).all() or collective not in RATIOS:
+    if ratio is None or not (math.isfinite(ratio) and math.isfinite(error)) or collective not in RATIOS:
         return None
     whole = 2.0 if collective == "all_reduce" else 1.0
     low, high = whole - ratio + error, whole - ratio - error
@@ -196,8 +228,8 @@ def _ranks(collective: str | None, ratio: float | None, error: float) -> tuple[i
     least = whole / low
     most = whole / high if high > 0 else float("inf")
     if most > _MANY:
-        return (int(np.ceil(least - 1e-6)), _MANY)
-    first, last = int(np.ceil(least - 1e-6)), int(np.floor(most + 1e-6))
+        return (math.ceil(least - 1e-6), _MANY)
+    first, last = math.ceil(least - 1e-6), math.floor(most + 1e-6)
     if first > last:
         nearest = round(whole / (whole - ratio))
         return (nearest, nearest)
@@ -265,12 +297,12 @@ def jitter(sweep: Sweep) -> Jitter:
         middle = _median(small)
         slow = small > 3 * middle
         share = float(np.mean(slow))
-        ratio = float(np.median(small[slow]) / _median(small[~slow])) if slow.any() else 1.0
+        ratio = float(_median(small[slow]) / _median(small[~slow])) if slow.any() else 1.0
     large = size >= max(MIB, sweep.largest // 8)
-    inside, busbw = sweep.rows["in_place"].to_numpy(), sweep.values("busbw")
+    inside, busbw = sweep.values("in_place"), sweep.values("busbw")
     a, b = busbw[large & ~inside], busbw[large & inside]
     gap = _median(np.abs(a - b) / np.maximum(np.maximum(a, b), 1e-9)) if len(a) == len(b) >= 2 else 0.0
-    cycle = sweep.rows["cycle"].to_numpy()
+    cycle = sweep.values("cycle")
     if cycle.max(initial=0) - cycle.min(initial=0) < 3:
         return Jitter(share, ratio, gap, ())
     repeats = sweep.rows.with_columns(slow=pl.col("time") > 1.3 * pl.col("time").median().over("size", "in_place"))
@@ -301,7 +333,7 @@ class Agreement:
 def agreement(sweep: Sweep) -> Agreement:
     """size/time against algbw, and the printed average against the mean of the rows."""
     algbw, times = sweep.values("algbw"), sweep.values("time")
-    usable = (algbw >= 1) & (times > 0) & ~sweep.rows["cpu_time"].to_numpy()
+    usable = (algbw >= 1) & (times > 0) & ~sweep.values("cpu_time")
     share: float | None = None
     odd = 0
     if usable.any():
@@ -312,7 +344,12 @@ def agreement(sweep: Sweep) -> Agreement:
 
 
 def _median(values: NDArray[np.float64]) -> float:
-    return float(np.median(values)) if len(values) else 0.0
+    """As np.median, NaN with a NaN, without its cost for a few values; 0 of none."""
+    if not len(values):
+        return 0.0
+    ordered = np.sort(values)
+    low, high, last = (float(ordered[at]) for at in ((len(values) - 1) // 2, len(values) // 2, -1))
+    return last if math.isnan(last) else high if len(values) % 2 else (low + high) / 2
 
 
 def _float(value: object) -> float | None:
