@@ -13,7 +13,7 @@ from gdiag.simulate.noise import NOISES, Noise
 from gdiag.simulate.styles import STYLES
 from gdiag.simulate.training import Setup
 
-RANGES: Final = {"tune": 2_000_000, "report": 8_000_000}
+RANGES: Final = {"tune": 2_000_000, "report": 13_000_000}
 """First seed of each range: look at the cases of one, report the figures of the other."""
 PER_FAULT: Final = 6
 PER_TRAP: Final = 8
