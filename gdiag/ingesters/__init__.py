@@ -12,16 +12,20 @@ import polars as pl
 from gdiag.errors import InputError, UsageError
 from gdiag.ingesters import checkpoints, job_log, values
 from gdiag.ingesters.assemble import assemble
-from gdiag.ingesters.files import gather
+from gdiag.ingesters.files import HEAD, gather
 from gdiag.ingesters.formats import FORMATS, GUESSES
 from gdiag.ingesters.reading import Ingester, Input, Options, Reading
 from gdiag.model import Source
-from gdiag.schema import Records
+from gdiag.schema import TABLES, Records
 
 _SURE: Final = 0.95
 """No other format is asked after one that is so sure."""
 _HALF: Final = 0.5
 """No guess is asked for where a format is so sure."""
+_MOST_OTHERS: Final = 5
+"""Lines of something else that may stand above a log of another format than a console's."""
+_OTHERS: Final = 1 << 22
+"""Content in which those lines are looked for, B."""
 _DAMAGE: Final = (ValueError, ArithmeticError, RecursionError, OSError, pl.exceptions.PolarsError)
 """What arithmetic and libraries raise over damaged content; anything else is a mistake of ours."""
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
@@ -70,10 +74,10 @@ def _check_mapping(readings: Sequence[Reading], options: Options) -> None:
         )
 
 
-def recognise(given: Input) -> Ingester | None:
-    """The format that is surest about the content, None when none is."""
+def recognise(given: Input, least: float = 0.0) -> Ingester | None:
+    """The format that is surest about the content, None when none is surer than `least`."""
     best: Ingester | None = None
-    surest = 0.0
+    surest = least
     for formats in (FORMATS, GUESSES):
         for known in formats:
             if not known.possible(given):
@@ -103,6 +107,38 @@ def _last_words(given: Input, options: Options) -> Reading | None:
     return reading if reading.exit == "abnormal" else None
 
 
+def _below_others(given: Input, options: Options) -> Reading | None:
+    """The log that begins below a few lines of something else: a warning, an escape, a dump of settings in one line.
+
+    Those lines are rejects; blank ones stand in for them, so that all others keep their numbers.
+    """
+    if b"\0" in given.head:
+        return None
+    take, size = given.opened()
+    start = take(0, min(size, _OTHERS))
+    at = 0
+    for above in range(1, _MOST_OTHERS + 1):
+        at = start.find(b"\n", at) + 1
+        if not at:
+            return None
+        blank = b"\n" * above
+        below = replace(given, head=blank + start[at : at + HEAD], content=blank + start[at:])
+        if (ingester := recognise(below, _HALF)) is None:
+            continue
+        try:
+            reading = ingester.read(replace(below, content=blank + take(at, size)), options)
+        except (InputError, *_DAMAGE):
+            continue
+        others = start[:at].decode("utf-8", errors="replace").split("\n")[:-1]
+        bad = [(i, "stands above the log", values.escape(line)) for i, line in enumerate(others, 1) if line.strip()]
+        rejects = pl.DataFrame(bad, schema={k: v for k, v in TABLES["rejects"].items() if k != "source"}, orient="row")
+        if reading.rejects is not None:
+            rejects = pl.concat([rejects, reading.rejects.select(rejects.columns)])
+        source = replace(reading.source, rejected=reading.source.rejected + len(bad))
+        return replace(reading, source=source, rejects=rejects)
+    return None
+
+
 def _read(given: Input, options: Options) -> Reading:
     if given.refusal:
         raise InputError(given.refusal)
@@ -112,7 +148,9 @@ def _read(given: Input, options: Options) -> Reading:
         raise InputError(f"{given.path} is a Git LFS pointer and not the file it stands for: git lfs pull fetches that")
     ingester = recognise(given)
     if ingester is None:
-        raise InputError(f"{given.path} is of no format that gdiag knows")
+        if (below := _below_others(given, options)) is None:
+            raise InputError(f"{given.path} is of no format that gdiag knows")
+        return _noted(given, below)
     try:
         reading = ingester.read(given, options)
     except InputError:
@@ -123,6 +161,10 @@ def _read(given: Input, options: Options) -> Reading:
         # A reader met what it does not expect: its file is refused by name, and the others are still read.
         said = values.escape(str(error).partition("\n")[0], 160)
         raise InputError(f"{given.path} looks like {ingester.FORMAT} and is damaged: {said}") from error
+    return _noted(given, reading)
+
+
+def _noted(given: Input, reading: Reading) -> Reading:
     if not given.note:
         return reading
     return replace(reading, source=replace(reading.source, notes=(given.note, *reading.source.notes)))

@@ -66,7 +66,7 @@ def read(given: Input, options: Options) -> Reading:
 
 
 def _header(head: bytes) -> list[str]:
-    first = head.split(b"\n", 1)[0].decode("utf-8", errors="replace").strip()
+    first = head.lstrip(b"\r\n").split(b"\n", 1)[0].decode("utf-8", errors="replace").strip()
     try:
         return next(csv.reader(io.StringIO(first)), [])
     except csv.Error:

@@ -143,3 +143,39 @@ def test_a_link_that_leads_to_itself_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "good.jsonl").write_bytes(LOG)
     assert load([tmp_path]).steps.height == 100
     assert load([str(tmp_path / "*")]).steps.height == 100
+
+
+ABOVE = [
+    b"a warning, printed first, before all",
+    b"\x1b[0m",
+    b"\xff\xff",
+    b'"',
+    b"x" * 200_000,
+    b"[[[[",
+    b"one\ntwo\n\nthree",
+]
+CHART = b'"Step","r - loss","r - loss__MIN","r - loss__MAX"\n' + b"".join(
+    b'"%d","%d","%d","%d"\n' % (i, 100 - i, 100 - i, 100 - i) for i in range(100)
+)
+
+
+@pytest.mark.parametrize("above", ABOVE)
+@pytest.mark.parametrize(
+    "log",
+    [b"step,loss\n" + b"".join(b"%d,%d\n" % (i, 100 - i) for i in range(100)), LOG, CHART],
+    ids=["csv", "jsonl", "chart"],
+)
+def test_lines_of_something_else_above_a_log_cost_themselves(tmp_path: Path, above: bytes, log: bytes) -> None:
+    path = tmp_path / "run"
+    path.write_bytes(above + b"\n" + log)
+    records = load([path])
+    assert records.steps["loss"].to_list() == [100.0 - i for i in range(100)]
+    assert records.steps["line"][-1] == path.read_bytes().count(b"\n")
+    assert records.rejects.height == records.sources[0].rejected == len([line for line in above.split(b"\n") if line])
+
+
+@pytest.mark.parametrize("above", [6, 60])
+def test_what_stands_below_many_lines_of_something_else_is_no_log(tmp_path: Path, above: int) -> None:
+    (tmp_path / "notes.txt").write_bytes(b"words and more words\n" * above + b"step,loss\n1,2\n2,3\n")
+    with pytest.raises(InputError, match="of no format"):
+        load([tmp_path / "notes.txt"])
