@@ -297,7 +297,8 @@ def jitter(sweep: Sweep) -> Jitter:
         middle = _median(small)
         slow = small > 3 * middle
         share = float(np.mean(slow))
-        ratio = float(_median(small[slow]) / _median(small[~slow])) if slow.any() else 1.0
+        # Times may be logged as 0: then the ratio is infinite.
+        ratio = float(np.divide(_median(small[slow]), _median(small[~slow]))) if slow.any() else 1.0
     large = size >= max(MIB, sweep.largest // 8)
     inside, busbw = sweep.values("in_place"), sweep.values("busbw")
     a, b = busbw[large & ~inside], busbw[large & inside]
@@ -348,8 +349,9 @@ def _median(values: NDArray[np.float64]) -> float:
     if not len(values):
         return 0.0
     ordered = np.sort(values)
-    low, high, last = (float(ordered[at]) for at in ((len(values) - 1) // 2, len(values) // 2, -1))
-    return last if math.isnan(last) else high if len(values) % 2 else (low + high) / 2
+    middle, last = len(values) // 2, float(ordered[-1])
+    high = float(ordered[middle])
+    return last if math.isnan(last) else high if len(values) % 2 else (float(ordered[middle - 1]) + high) / 2
 
 
 def _float(value: object) -> float | None:
