@@ -34,9 +34,8 @@ def analyze(run: RunView, *, rows: int = 1) -> list[Finding]:
     first, last = int(kept.step[0]), int(kept.step[-1])
     after = int((evaluation.step > first).sum())
     kind = "NaN" if np.isnan(kept.value).any() else "infinite"
-    training = (
-        "while training loss is finite" if (loss.step >= first).any() else "with no training loss logged from there on"
-    )
+    trained = bool((loss.step >= first).any())
+    training = "while training loss is finite" if trained else "with no training loss logged from there on"
     return [
         Finding(
             CODE, NAME, Severity.WARNING,
@@ -47,6 +46,7 @@ def analyze(run: RunView, *, rows: int = 1) -> list[Finding]:
                 Measure("evaluations", total),
                 Measure("finite_after", after),
                 Measure("persists", after == 0),
+                Measure("training_finite", trained),
             ),
         )
     ]  # fmt: skip

@@ -76,6 +76,13 @@ def roll_back(case: Case) -> str:
     return f"Roll back to {own.return_point(case)}{before}"
 
 
+def return_or_evaluate(case: Case) -> str:
+    """Training that stays finite is not rolled back for its evaluation."""
+    if case.value("training_finite", "GD111") is True:
+        return f"Evaluate {own.return_point(case)} and the one after it in FP32; look for empty batches (0/0), longer sequences and masks of only padding"
+    return roll_back(case)
+
+
 def skip_samples(case: Case) -> str:
     """Skip the onset's data, by sample ids where logged."""
     if case.data is not None:
@@ -231,7 +238,7 @@ def bisect_layer(case: Case) -> str:
     return f"Reproduce the step with only {case.layer or 'the first non-finite layers'} and NaN checks on its inputs, weights and outputs"
 
 
-_GRAVE: Final = frozenset({roll_back, skip_samples, replay_batch, drain_gpu, mend_link})
+_GRAVE: Final = frozenset({roll_back, return_or_evaluate, skip_samples, replay_batch, drain_gpu, mend_link})
 ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "bad_batch": (keep_going, inspect_batch, skip_samples, replay_batch),
     "lr_too_high": (lower_lr, roll_back, warm_up, own.clip, own.second_moment),
@@ -240,7 +247,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "lr_decayed_early": (keep_lr, roll_back),
     "lr_too_low": (raise_lr, plain("Check that every parameter is in the optimizer and that weight updates are about 1e-3 of the weights")),
     "gradient_explosion": (own.clip, roll_back, lower_lr, plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck")),
-    "numeric_overflow": (plain("Train in BF16, with LayerNorm, softmax and the loss in FP32; with fp16 check the loss scaling"), bisect_layer, roll_back, plain("Check the loss for log(0), 0/0 and empty targets in the batch of the onset")),
+    "numeric_overflow": (plain("Train in BF16, with LayerNorm, softmax and the loss in FP32; with fp16 check the loss scaling"), bisect_layer, return_or_evaluate, plain("Check the loss for log(0), 0/0 and empty targets in the batch of the onset")),
     "loss_scale_collapse": (plain("Train in BF16, or find the first overflowing layer before touching the loss scaler"), roll_back, own.loss_scale, bisect_layer),
     "attention_logit_growth": (own.attention, roll_back, lower_lr),
     "output_logit_growth": (own.output, lower_lr),

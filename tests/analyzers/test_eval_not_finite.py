@@ -26,6 +26,7 @@ def test_fires_at_the_first_bad_evaluation() -> None:
     assert finding.measure("persists") is True
     assert "10 of 20" in finding.message
     assert finding.message.endswith("while training loss is finite")
+    assert finding.measure("training_finite") is True
 
 
 def test_claims_no_finite_training_loss_where_none_is_logged() -> None:
@@ -33,6 +34,7 @@ def test_claims_no_finite_training_loss_where_none_is_logged() -> None:
     evaluated = [3.0 if step < 500 else float("nan") for step in range(1000)]
     (finding,) = analyze(view({"loss": loss, "eval_loss": evaluated}))
     assert finding.message.endswith("with no training loss logged from there on")
+    assert finding.measure("training_finite") is False
 
 
 def test_quiet_when_finite_or_when_training_died_first() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from gdiag.model import Finding, Location, Measure, Severity, Value
 from gdiag.triage import own_figures as own
-from gdiag.triage.actions import check_lr, connect_layer, replay_batch, resume_again, roll_back
+from gdiag.triage.actions import check_lr, connect_layer, replay_batch, resume_again, return_or_evaluate, roll_back
 from gdiag.triage.case import Case
 from gdiag.triage.facts import RunFacts
 
@@ -54,6 +54,8 @@ def case(config: dict[str, Value] | None = None, code: str = "GD102", **evidence
         (own.memory, case(memory_after=78.5), "78.5 GiB"),
         (own.memory, case(code="GD008", text="oom-kill:constraint=CONSTRAINT_MEMCG"), "loader workers"),
         (own.memory, case(code="GD008", text="torch.OutOfMemoryError: CUDA out of memory"), "micro-batch"),
+        (return_or_evaluate, case(code="GD111", training_finite=True), "before step 267 and the one after it in FP32"),
+        (return_or_evaluate, case(code="GD111", training_finite=False), "Roll back to the last checkpoint before"),
         (roll_back, case(code="GD101", isolated=True), "no rollback is needed"),
         (roll_back, case(code="GD101", isolated=False), "before step 267 (before the onset, not the peak)"),
         (roll_back, case({"checkpoint_interval": 100}), "step 200, as they are due every 100"),
