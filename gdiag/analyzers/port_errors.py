@@ -78,7 +78,7 @@ def _errors(
     """Ports with the same counter at the same severity are one finding, named by the worst."""
     worst = max(same, key=lambda c: (c.growth or 0.0) if grown else c.last)
     limit = thresholds()[worst.counter]
-    others = f" and {len(same) - 1} more ports" if len(same) > 1 else ""
+    others = f" and {len(same) - 1} more port{'s' if len(same) > 2 else ''}" if len(same) > 1 else ""
     least = "at least " if worst.saturated else ""
     met = _met(run, worst, slow) if grown else None
     if grown:

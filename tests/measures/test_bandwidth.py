@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdiag.measures.bandwidth import Sweep, agreement, shape
+from gdiag.measures.bandwidth import Sweep, agreement, jitter, shape
 from gdiag.measures.fabric_limits import Said, limit, matches
 from tests.analyzers.made_benchmarks import view
 from tests.ingesters.nccl_formats import Bench, text
@@ -90,3 +91,17 @@ def test_many_ranks_without_a_list_are_matched_with_cards() -> None:
     lines = text(Bench(ranks=16, hosts=2, peak=190.0, sizes=SIZES)).splitlines(keepends=True)
     (seen,) = view("".join(line for line in lines if " Rank " not in line)).sweeps
     assert matches(seen) == "8×200 Gb/s per host"
+
+
+def test_times_of_zero_give_an_infinite_ratio_and_no_error() -> None:
+    sizes = tuple(8 << k for k in range(13))
+    rows = []
+    for line in text(Bench(sizes=sizes)).split("\n"):
+        cells = line.split()
+        if len(cells) > 12 and cells[0].isdigit() and sizes.index(int(cells[0])) % 4:
+            cells[5] = cells[9] = "0.00"
+        rows.append("  ".join(cells) if len(cells) > 12 and cells[0].isdigit() else line)
+    with np.errstate(divide="ignore"):  # as the pipeline has it
+        seen = jitter(view("\n".join(rows)).sweeps[0])
+    assert seen is not None
+    assert seen.small_ratio == float("inf")
