@@ -55,8 +55,8 @@ def analyze(run: RunView, *, rows: int = 3) -> list[Finding]:
     period = equal_distance(curve.step[hard], view.every)
     if period is None or _epochs_end(run, curve.step[hard]):
         return [Finding(CODE, NAME, Severity.INFO, said, where, evidence)]
-    told = (Measure("period", period, "step"), Measure("returns_at_same_samples", True))
-    return [Finding(CODE, NAME, Severity.WARNING, f"{said}, every {period:.0f} steps", where, (*evidence, *told))]
+    told = (*evidence, Measure("period", period, "step"))
+    return [Finding(CODE, NAME, Severity.WARNING, f"{said}, every {period:.0f} steps", where, told)]
 
 
 def _epochs_end(run: RunView, steps: Ints) -> bool:
