@@ -10,7 +10,8 @@ from typing import Final, Literal
 
 ReasonKind = Literal["benign", "power", "hardware", "thermal", "brake"]
 XidClass = Literal[
-    "application", "contained", "information", "follow-up", "reset", "reboot", "mechanical", "nvlink", "support", "detail"
+    "application", "contained", "information", "follow-up", "reset", "reboot", "mechanical", "nvlink", "support", "detail",
+    "memory",
 ]  # fmt: skip
 
 IDLE: Final = 0x1
@@ -18,8 +19,6 @@ POWER_CAP: Final = 0x4
 HW_SLOWDOWN: Final = 0x8
 THERMAL: Final = 0x20 | 0x40
 POWER_BRAKE: Final = 0x80
-MEMORY: Final = (63, 92)
-"""Xids that are for information, yet of the memory: a recorded row remap, many corrected errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class Xid:
     @property
     def hardware(self) -> bool:
         """Whether it speaks for a fault of the machine rather than of the program."""
-        return self.kind in ("contained", "reset", "reboot", "mechanical", "nvlink", "support") or self.code in MEMORY
+        return self.kind in ("contained", "reset", "reboot", "mechanical", "nvlink", "support", "memory")
 
 
 def gpu(name: str | None) -> Gpu | None:
