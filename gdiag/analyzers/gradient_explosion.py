@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
-from gdiag.measures.changes import learned_after
+from gdiag.measures.changes import STILL_TO_COME, learned_after
 from gdiag.measures.gradients import lasting_rise, surges
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -29,8 +29,6 @@ from gdiag.model import Finding, Measure, Severity
 CODE = "GD201"
 NAME = "gradient-explosion"
 NEEDS: tuple[str, ...] = ("steps.grad_norm|layers.grad_norm",)
-LEARNING = 0.25
-"""Share of the fall of the loss that is still to come, from which a norm that rose for good is no explosion."""
 
 
 def analyze(run: RunView, *, ratio: float = 10.0, rows: int = 50, z: float = 6.0, most: int = 5) -> list[Finding]:
@@ -76,7 +74,7 @@ def _finding(
     rate = run.series("lr").at(step)
     learned = learned_after(run.series("loss"), step)
     severity = Severity.WARNING if back and not ends else Severity.CRITICAL
-    if not back and not ends and learned >= LEARNING:
+    if not back and not ends and learned >= STILL_TO_COME:
         severity = Severity.INFO
     tail = "and ends in values that are not finite" if ends else "and comes back" if back else "and does not come back"
     evidence = [
@@ -87,7 +85,7 @@ def _finding(
         Measure("rows", rows),
         Measure("recovered", back),
         Measure("ends_nonfinite", ends),
-        Measure("learned_after", learned, limit=LEARNING),
+        Measure("learned_after", learned, limit=STILL_TO_COME),
     ]
     if z is not None:
         evidence.append(Measure("z", z))

@@ -12,7 +12,7 @@ from before the decay with a longer stable phase, and decay in the last 10–20 
 
 from __future__ import annotations
 
-from gdiag.measures.lr_progress import MOST_EXPECTED, Exhausted, exhausted
+from gdiag.measures.lr_progress import GONE_SHARE, MOST_EXPECTED, SMOOTH_LEFT, Exhausted, exhausted
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -22,8 +22,8 @@ NEEDS: tuple[str, ...] = ("steps.lr", "steps.loss")
 
 
 def analyze(
-    run: RunView, *, share: float = 0.02, left: float = 0.15, low_share: float = 0.1, low_left: float = 0.4,
-    steps_left: float = 0.6, smooth_left: float = 0.35,
+    run: RunView, *, share: float = GONE_SHARE, left: float = 0.15, low_share: float = 0.1, low_left: float = 0.4,
+    steps_left: float = 0.6, smooth_left: float = SMOOTH_LEFT,
 ) -> list[Finding]:  # fmt: skip
     """At most one finding.
 

@@ -13,7 +13,7 @@ What to do: save and load the scheduler's state with the optimizer's; step it on
 
 from __future__ import annotations
 
-from gdiag.measures.lr_progress import exhausted
+from gdiag.measures.lr_progress import GONE_SHARE, SMOOTH_LEFT, exhausted
 from gdiag.measures.run import RunView
 from gdiag.measures.scheduler_state import MISMATCH, Mismatch
 from gdiag.model import Finding, Measure, Severity
@@ -21,9 +21,6 @@ from gdiag.model import Finding, Measure, Severity
 CODE = "GD306"
 NAME = "scheduler-not-restored"
 NEEDS: tuple[str, ...] = ("steps.lr",)
-
-GONE_SHARE, GONE_LEFT = 0.02, 0.35
-"""A rate of at most this share of its peak for at least this part of the run has decayed early, as GD303 has it."""
 
 WORDS = {
     "restarted": "begins its warm-up again",
@@ -82,4 +79,4 @@ def _gone_early(run: RunView, seen: Mismatch) -> bool:
     if seen.kind != "advanced_twice" or seen.marked or run.schedule is None:
         return False
     lr, loss = run.series("lr").finite, run.series("loss")
-    return exhausted(run.schedule, lr, loss, share=GONE_SHARE, left=GONE_LEFT) is not None
+    return exhausted(run.schedule, lr, loss, share=GONE_SHARE, left=SMOOTH_LEFT) is not None

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.measures.changes import learned_after
+from gdiag.measures.changes import STILL_TO_COME, learned_after
 from gdiag.measures.gradients import lasting_rise, roughness, surges
 from gdiag.measures.layers import Floats
 from gdiag.measures.run import RunView
@@ -28,8 +28,6 @@ from gdiag.model import Finding, Measure, Severity
 CODE = "GD213"
 NAME = "unstable-gradients"
 NEEDS: tuple[str, ...] = ("steps.grad_norm|layers.grad_norm",)
-LEARNING = 0.25
-"""Share of the fall of the loss that is still to come, from which a larger norm alone is no instability."""
 
 
 def analyze(
@@ -59,7 +57,7 @@ def analyze(
     rate, rates = run.series("lr").at(step), run.series("lr").value
     improving = _improving(run.series("loss").value)
     learned = learned_after(run.series("loss"), step)
-    calm = improving if found.level_growth < level else not rougher and learned >= LEARNING
+    calm = improving if found.level_growth < level else not rougher and learned >= STILL_TO_COME
     evidence = [
         Measure("loss_improving", improving),
         Measure("roughness", late, limit=rough),
@@ -68,7 +66,7 @@ def analyze(
         Measure("level_growth", found.level_growth, limit=level),
         Measure("z", found.z, limit=z),
         Measure("from_start", found.onset == 0),
-        Measure("learned_after", learned, limit=LEARNING),
+        Measure("learned_after", learned, limit=STILL_TO_COME),
     ]
     if rate is not None and len(rates) and rates.max() > 0:
         evidence += [Measure("lr_at_onset", rate), Measure("lr_share_of_peak", rate / float(rates.max()))]

@@ -153,6 +153,10 @@ def learning(value: Floats) -> Learning | None:
     return Learning(first, float(smooth.min()), end, flat_from, 1 - flat_from / rows, held.error, slope)
 
 
+STILL_TO_COME = 0.25
+"""Share of the fall of the loss after a step from which a gradient norm that grew there is no instability."""
+
+
 def learned_after(loss: Curve, step: int, rows: int = 20) -> float:
     """Share of the whole fall of `loss` that comes after `step`, in medians of `rows`.
 

@@ -15,6 +15,8 @@ BLOCKS = 24
 MOST_EXPECTED = 0.25
 """Share of the gain that the earlier descent promises, below which the loss counts as stopped."""
 
+GONE_SHARE, SMOOTH_LEFT = 0.02, 0.35
+"""A smooth curve at or below this share of its peak for at least this part of the run may have decayed early."""
 IDLE_LEFT = 0.5
 IDLE_SPENT = 0.01
 """Half a run that holds a hundredth of its learning rate teaches nothing; the last half of a cosine holds a fifth."""
