@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import polars as pl
@@ -102,8 +101,3 @@ def condensed(facts: pl.DataFrame) -> pl.DataFrame:
     )
     carried = carried.with_columns(value=pl.format("{} ×{}", "value", "times")).select(facts.columns)
     return pl.concat([said, nccl, carried]).sort("line", maintain_order=True)
-
-
-def ib_device_count(value: str) -> int:
-    """Network devices named by a `NET/IB : Using [0]mlx5_0:1/IB [1]…` line."""
-    return len(set(re.findall(r"\[(\d+)\]", value)))

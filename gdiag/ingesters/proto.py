@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -80,11 +79,6 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
 def signed(value: int) -> int:
     """A varint read as int64."""
     return value - (1 << 64) if value >= 1 << 63 else value
-
-
-def double(data: int | bytes) -> float:
-    """Eight bytes as a number, NaN when they are something else."""
-    return float(struct.unpack("<d", data)[0]) if isinstance(data, bytes) and len(data) == 8 else float("nan")
 
 
 def text(data: int | bytes) -> str:

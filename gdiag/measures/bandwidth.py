@@ -49,8 +49,6 @@ class Sweep:
     section: int
     collective: str | None
     """As the output says, else inferred from columns and ratio; None when neither tells."""
-    inferred: bool
-    """Whether `collective` was inferred."""
     table: SweepRows
     span: slice
     """Where in `table` its rows lie."""
@@ -169,7 +167,7 @@ def _sweep(
     small = times[(size <= SMALL) & (size > 0)][2:]
     ranks, hosts, model = listed
     return Sweep(
-        section=head.section, collective=collective, inferred=head.collective is None, table=table, span=span, listed=int(ranks or 0),
+        section=head.section, collective=collective, table=table, span=span, listed=int(ranks or 0),
         ranks=_ranks(collective, ratio, error), host_names=tuple(hosts), model=model, plateau=_plateau(size[order], busbw[order]),
         peak=float(np.max(busbw)), largest=int(size.max()), latency=_median(small) if len(small) else None,
         average=next((_float(value) for name, value in facts if name == "average_busbw"), None), facts=facts,

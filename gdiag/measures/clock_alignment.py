@@ -29,8 +29,6 @@ class Alignment:
     how: How
     overlap: float
     """Share of the run that telemetry covers under this offset."""
-    next_best: float
-    """Score of the second best offset over the score of the best, 0–1."""
 
     @property
     def usable(self) -> bool:
@@ -67,22 +65,22 @@ def align(
         if elapsed is None or not np.isfinite(elapsed).any() or not (load > 0.5).any():
             return None
         start = float(moments[np.argmax(load > 0.5)])
-        return Alignment(float(np.nanmin(elapsed)) - start, "load start", 1.0, 0.0)
+        return Alignment(float(np.nanmin(elapsed)) - start, "load start", 1.0)
     spans = _active(stamps)
     scores = {k: _score(moments + k * QUARTER, load, spans) for k in range(-FURTHEST, FURTHEST + 1)}
     if zone_known:
         overlap = _overlap(moments, spans)
-        return Alignment(0.0, "same clock" if overlap > 0 else "apart", overlap, 0.0)
+        return Alignment(0.0, "same clock" if overlap > 0 else "apart", overlap)
     best = max(scores, key=lambda k: (round(scores[k] * _likely(k), 3), -abs(k)))
     if scores[best] <= 0:
-        return Alignment(0.0, "apart", 0.0, 0.0)
+        return Alignment(0.0, "apart", 0.0)
     rival = max(s for k, s in scores.items() if abs(k - best) > 1)
     overlap = _overlap(moments + best * QUARTER, spans)
     how: How = "same clock" if best == 0 else "inferred"
     if rival > 0.97 * scores[best]:
         best = 0 if scores[0] > 0.97 * scores[best] else best
         how = "same clock" if best == 0 else "ambiguous"
-    return Alignment(best * QUARTER, how, overlap, max(0.0, rival / scores[best]))
+    return Alignment(best * QUARTER, how, overlap)
 
 
 def _likely(quarters: int) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gdiag.measures.curves import Curve, Floats
+from gdiag.measures.curves import Curve
 
 HISTORY_ROWS = 400
 """Rows around a step that its batch statistics are compared with."""
@@ -62,17 +62,3 @@ def own_history_z(curve: Curve, step: int) -> float | None:
     spread = 1.4826 * float(np.median(np.abs(around - centre)))
     floor = max(1e-3 * abs(centre), LEAST_SHARE if curve.name == "duplicate_share" else 1e-9)
     return (float(curve.value[i]) - centre) / max(spread, floor)
-
-
-def moving_z(values: Floats, rows: int = HISTORY_ROWS) -> Floats:
-    """Robust z of every value against blocks of `rows` rows centred on its own block; zeros below 20 rows."""
-    if len(values) < LEAST_ROWS:
-        return np.zeros(len(values))
-    z = np.empty(len(values))
-    for begin in range(0, len(values), rows // 2):
-        low, high = max(0, begin - rows // 4), begin + rows // 2 + rows // 4
-        around = values[low:high] if high - low >= LEAST_ROWS else values[-LEAST_ROWS:]
-        centre = float(np.median(around))
-        spread = max(1.4826 * float(np.median(np.abs(around - centre))), 1e-3 * abs(centre), 1e-9)
-        z[begin : begin + rows // 2] = (values[begin : begin + rows // 2] - centre) / spread
-    return z

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from gdiag.errors import UsageError
@@ -46,7 +46,6 @@ class Style:
     """Groups of columns that this style can log."""
     averaged: bool = False
     """Logs the mean loss since the last log."""
-    namings: tuple[str, ...] = field(default=())
 
 
 def _jsonl(names: dict[str, str], layers: dict[str, str], nan: tables.NanText = "bare", **extra: tables.Extra) -> Text:
