@@ -1,8 +1,8 @@
 """The run ended abnormally.
 
 What it checks: what the log says about the end: an exit with an error, out of memory, a lost GPU, a timeout of a
-collective, a connection that NCCL lost. A run that somebody stopped by hand (an interrupt) and a tracker's file without its exit record
-(the run was killed, or is still going) are context only.
+collective, a connection that NCCL lost. A run that somebody stopped by hand (an interrupt) and a tracker's file without
+its exit record (the run was killed, or is still going) are context only.
 
 Why it matters: steps since the last checkpoint are lost, and the same cause ends the next attempt.
 

@@ -137,7 +137,8 @@ def _all(
 ) -> Finding:  # fmt: skip
     count = sum(len(d.columns) for d in dead)
     first = min(d.first_step for d in dead)
-    return Finding(        CODE, NAME, Severity.WARNING if idle else Severity.INFO,
+    return Finding(
+        CODE, NAME, Severity.WARNING if idle else Severity.INFO,
         f"{count} of {len(table.columns)} layers have no gradient from the start: {reason}{', and the loss does not fall' if idle else ''}",
         run.where(table.row_near(first), step=first, last_step=dead[0].last_step),
         (

@@ -4,7 +4,7 @@ What it checks
     Lines of the mlx5 driver in a kernel log, grouped by card and kind, with the severity of `gdiag/reference/nic_lines.tsv`: a
     link that goes down, transceiver and cable errors, heat, firmware failures, transfers that end with an error. Lines
     with a clock are placed on the run's steps; slow steps within a minute after them are counted. A slot that advertises
-    too little power is a note: healthy machines print it at every start. Lines without a clock are notes.
+    too little power is a note: healthy machines print it at every start. So is a link that goes down at an unknown time.
 
 Why it matters
     A link that drops stalls every rank that waits for it and ends the job when it stays away; it is the machine's own word.
@@ -34,7 +34,7 @@ def _finding(run: RunView, seen: NicEvents) -> Finding:
     known = seen.known
     severity = known.severity if known.severity is not None else Severity.INFO
     if seen.time is None:
-        severity = min(severity, Severity.INFO) if known.name == "link_down" else severity
+        severity = Severity.INFO if known.name == "link_down" else severity
     elif seen.stays and seen.step is not None:
         severity = Severity.CRITICAL
     on = f" of {seen.host}" if seen.host else ""

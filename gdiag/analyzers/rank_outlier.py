@@ -2,9 +2,8 @@
 
 What it checks: ranks that stand out in what is each rank's own: per-layer norms of one rank against the others' at the
 same step; a rank's gradient norm that leaves the others in the very step in which a single layer jumps, or far beyond
-what any other rank ever shows while that rank's own loss stays ordinary; a rank whose
-loss or norm alone is not finite; a rank that holds most of the outliers of the run (binomial test); a loss that is high
-on one rank for several rows.
+what any other rank ever shows while that rank's own loss stays ordinary; a rank whose loss or norm alone is not finite;
+a rank that holds most of the outliers of the run (binomial test); a loss that is high on one rank for several rows.
 
 Why it matters: data and learning rate are the same for all ranks on average; what happens on one rank only is its data
 for a step, or its machine. A gradient that is wrong in one layer of one rank for one step is what a flipped bit looks

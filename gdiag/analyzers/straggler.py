@@ -3,7 +3,8 @@
 What it checks
     Compute time per rank against the median of the ranks in blocks of steps; without it, the time that a rank does not
     wait in collectives (the slow rank waits least), without that, step time. From `ratio` on over at least five blocks, and
-    slowest far more often than chance; a rank that holds nearly all of the single slow times; a rank that becomes the slowest in nearly every step is named from 4 % on. Slow ranks whose numbers fill one host are one finding.
+    slowest far more often than chance; a rank that holds nearly all of the single slow times; a rank that becomes the
+    slowest in nearly every step is named from 4 % on. Slow ranks whose numbers fill one host are one finding.
 
 Why it matters
     In synchronous training every rank pays for the slowest. A straggler costs as much as if all GPUs had slowed down:

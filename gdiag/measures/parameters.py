@@ -79,9 +79,8 @@ def jumps(table: LayerTable, lr: Curve | None = None, factor: float = 10.0, leas
             for i, j in np.argwhere(here).tolist():
                 row = start + i
                 after = pace[row + 1 : row + 4, j]
-                after = after[
-                    np.isfinite(after)
-                ]  # none where the jump is the last row, or turns all that follows into NaN
+                # None are left where the jump is the last row, or turns all that follows into NaN.
+                after = after[np.isfinite(after)]
                 single = len(after) == 0 or float(np.median(after)) < 0.2 * float(pace[row, j])
                 excess = float(pace[row, j] / most[j])
                 found.append(Jump(first + j, row, float(filled[row - 1, j]), float(values[row, j]), excess, single))

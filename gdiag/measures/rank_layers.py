@@ -38,7 +38,8 @@ def first_rank_layer(
 ) -> RankLayer | None:
     """The first row in which a layer of one rank is `ratio` times the median of the ranks and `z` usual deviations away.
 
-    Few samples a rank have heavy tails: what the layers of the other ranks reach over the run is chance. None with fewer than two ranks that log layers, or when the rows before give no history.
+    Few samples a rank have heavy tails: what the layers of the other ranks reach over the run is chance. None with fewer
+    than two ranks that log layers, or when the rows before give no history.
     """
     found = [
         f for q in QUANTITIES if (f := _of(layers, [c for c in catalogue if c.quantity == q], ratio, z)) is not None

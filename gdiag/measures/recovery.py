@@ -43,8 +43,9 @@ def expected_level(value: Floats, base: Baseline, onset: int) -> Line:
 def recovery_row(value: Floats, expected: Line, onset: int, peak: int, margin: float, scale: float) -> int | None:
     """First row, within 500 or a twentieth of the curve, from which the curve is back.
 
-    The median of the nine rows around it is within `margin` of the level expected, it is not raised itself, and the median of the thirty rows from there lies at
-    most 0.3 times as far above it as the highest median of five rows: a level that stays up touches the margin by chance.
+    The median of the nine rows around it is within `margin` of the level expected, it is not raised itself, and the median
+    of the thirty rows from there lies at most 0.3 times as far above it as the highest median of five rows: a level that
+    stays up touches the margin by chance.
     """
     reach = min(len(value), peak + max(500, len(value) // 20))
     rows = np.arange(peak + 1, reach)

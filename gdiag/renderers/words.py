@@ -16,7 +16,7 @@ _LONGEST: Final = 2000
 
 
 def quiet_json(text: str) -> str:
-    """JSON text without a character that acts on a terminal or turns the writing round: all become \\uXXXX.
+    """JSON text without a character that acts on a terminal or turns the writing round: all become \\u escapes.
 
     A file name that is no UTF-8 holds lone surrogates; as \\udcXX they are valid JSON and lose nothing.
     """
