@@ -15,18 +15,6 @@ from gdiag.ingesters.reading import Reading
 from gdiag.model import Exit, Run, Source, Value
 from gdiag.schema import KEYS, TABLES, LayerColumn, Records, empty
 
-_TABLES: Final = (
-    "steps",
-    "gpus",
-    "events",
-    "collectives",
-    "devices",
-    "facts",
-    "ports",
-    "operations",
-    "baselines",
-    "rejects",
-)
 _CALENDAR: Final = (-62_135_596_800.0, 253_402_300_799.0)
 """Years 1 to 9999 in Unix seconds."""
 _RANKED_EXITS: Final[tuple[Exit, ...]] = ("abnormal", "clean")
@@ -38,7 +26,7 @@ def assemble(given: Sequence[Reading]) -> Records:
     groups = [list(found.members) for found in grouping.group(readings)]
     names = _ids(readings, groups)
     runs: list[Run] = []
-    tables: dict[str, list[pl.DataFrame]] = {name: [] for name in (*_TABLES, "layers")}
+    tables: dict[str, list[pl.DataFrame]] = {name: [] for name in (*TABLES, "layers")}
     catalogue: dict[str, LayerColumn] = {}
     for group, base in zip(groups, names, strict=True):
         inner = _inner_runs([readings[i] for i in group])
@@ -65,7 +53,7 @@ def assemble(given: Sequence[Reading]) -> Records:
     return Records(
         runs=tuple(runs), sources=tuple(r.source for r in readings), layer_columns=tuple(catalogue.values()),
         layers=pl.concat(tables["layers"], how="diagonal") if tables["layers"] else pl.DataFrame(schema=KEYS),
-        **{name: pl.concat(tables[name], how="diagonal") if tables[name] else empty(name) for name in _TABLES},
+        **{name: pl.concat(tables[name], how="diagonal") if tables[name] else empty(name) for name in TABLES},
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ Fix = Callable[[pl.DataFrame], pl.DataFrame]
 
 _CONTROL: Final = bytes(b for b in range(32) if b not in b"\t\n\r\b\f\x1b\x07") + b"\x7f"
 _LAST: list[tuple[bytes, bytes]] = []
-_OWN_TIME: Final = "time of the step"
+OWN_TIME: Final = "time of the step"
 """What a step line itself calls its time, where the prefix holds a clock."""
 DAMAGED: Final = r"^[\s:=#\[]*\d+\s*(?:$|[/|,:\]]|\S+[:=])"
 _TOTAL: Final = r"^[\s:=]*\d+\s*/\s*(\d+)"
@@ -193,7 +193,7 @@ def with_prefix(wide: pl.DataFrame, options: Options) -> pl.DataFrame:
         return wide
     extra = [s for s in (console.ranks(prefix), console.clocks(prefix, options.tz)) if s.null_count() < len(s)]
     taken = [s.name for s in extra if s.name in wide.columns]
-    wide = wide.rename({name: _OWN_TIME if name == "time" else f"{name} #2" for name in taken})
+    wide = wide.rename({name: OWN_TIME if name == "time" else f"{name} #2" for name in taken})
     return wide.with_columns(extra)
 
 
@@ -274,7 +274,7 @@ def finish(
     asked = set(options.columns.values())
     names: dict[str, str] = {}
     for label, new in (rename or {}).items():
-        old = _OWN_TIME if label == "time" and _OWN_TIME in found.wide.columns else label
+        old = OWN_TIME if label == "time" and OWN_TIME in found.wide.columns else label
         if old in found.wide.columns and old not in asked and new not in names.values():
             names[old] = new
     wide = found.wide.drop([new for new in names.values() if new in found.wide.columns and new not in names]).rename(
@@ -294,7 +294,7 @@ def finish(
     if reading.steps is not None and "loss" in reading.steps.columns:
         words = nonfinite_lines.last_words(rest, reading.steps)
         reading = replace(reading, steps=pl.concat([reading.steps, words], how="diagonal_relaxed"))
-    original = {new: "time" if old == _OWN_TIME else old for old, new in names.items()}
+    original = {new: "time" if old == OWN_TIME else old for old, new in names.items()}
     source = replace(reading.source, columns={c: original.get(o, o) for c, o in reading.source.columns.items()})
     return replace(
         reading, source=source, events=said.events, exit=said.exit, config={**found.config, **reading.config}

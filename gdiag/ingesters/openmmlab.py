@@ -49,7 +49,7 @@ def read(given: Input, options: Options) -> Reading:
     wide = console.with_prefix(_counted(got.wide), options)
     left = got.left.filter(pl.col("text").str.contains(shape))
     found = Found(table, wide, console.damaged(left, form), console.cut_note(got.cut))
-    own = "time of the step" if "time of the step" in wide.columns else "time"
+    own = console.OWN_TIME if console.OWN_TIME in wide.columns else "time"
     return console.finish(given, options, FORMAT, found, rename={own: "step_time"})
 
 
