@@ -108,35 +108,51 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Quantity], ...]:
 
 
 _WRAPPERS = re.compile(
-    r"(?:^|(?<=[./]))(?:module|_fsdp_wrapped_module|_orig_mod|_checkpoint_wrapped_module|_fpw_module)[./]"
+    r"(?:^|(?<=[./]))(?:_?module|_fsdp_wrapped_module|_orig_mod|_checkpoint_wrapped_module|_fpw_module|_forward_module)[./]"
 )
+_SUBSCRIPT = re.compile(r"\[['\"]?([^\[\]'\"]+)['\"]?\]")
+"""A step of a path in brackets, as jax.tree_util.keystr and lists of modules print it."""
 _BLOCK = re.compile(
     r"(?:^|[._/])(?:layers?|blocks?|h|hidden_layers?|transformer_layers?|resblocks|stages?|block_list|encoder_layers?|"
     r"decoder_layers?|seq|sequential)[._/]?(\d+)(?=$|[._/])"
 )
 _ANY_NUMBER = re.compile(r"(?:^|[._/])(\d+)(?=$|[._/])")
-_KIND_WORDS: Final[tuple[tuple[LayerKind, str], ...]] = (
-        ("norm", r"(?:\w*_)?(?:ln|norm|layer_?norm|rms_?norm|rmsnorm|layernorm)(?:_?[\w]*)?|ln\d|norm\d|\w+_ln|\w*layernorm\w*"),
-        ("lm_head", r"lm_head|head|output_layer|embed_out|unembed|unembedding|final_linear|logits\w*|ff_out_head|score|classifier|output_projection|predictions[./]decoder"),
-        ("embedding", r"wte|wpe|shared|cls_token|embed\w*|tok_emb\w*|pos_emb\w*|token_emb\w*|word_embeddings|position_embeddings|\w*embedding\w*|emb"),
-        ("attention_qkv", r"qkv|wqkv|c_attn|in_proj\w*|query_key_value|q_proj|k_proj|v_proj|wq|wk|wv|att_proj|qkv_proj|"
-                          r"query|key|value|linear_qkv|to_qkv|to_q|to_k|to_v|q|k|v|q_a_proj|q_b_proj|kv_a_proj\w*|kv_b_proj"),
-        ("attention_output", r"o_proj|out_proj|wo|w_out|attn_out|linear_proj|to_out|o|proj"),
-        ("mlp", r"fc|fc\d|c_fc|mlp|ffn|feed_forward|w1|w2|w3|gate_proj|up_proj|down_proj|dense_h_to_4h|dense_4h_to_h|"
-                r"linear_fc\d|ff_proj|ff_out|experts?|gate|out|ff|wi|wi_\d|c_proj|lin\d|linear\d"),
-)  # fmt: skip
-_MLP = re.compile(
-    r"(?:^|[./])(?:mlp|ffn|feed_forward|feedforward|experts?|block_sparse_moe|moe|moeblock_\d+|densereludense|intermediate)(?=[./])"
+_NORM = r"(?:\w*_)?(?:ln|bn|gn|[a-z]?norm|(?:layer|rms|batch|group)_?norm)(?:_?\w*)?|\w*layernorm\w*"
+_HEAD = (
+    r"(?:\w*_)?heads?(?:_\w+)?|output_layer|embed_out|unembed|unembedding|final_linear|final_layer|(?:to_)?logits\w*|qa_outputs|score|"
+    r"classifier|output_projection|proj_out"
 )
+_EMBEDDING = (
+    r"wte|wpe|shared|\w+_token|(?:\w+_)?emb|(?:tok|token|pos|patch)_emb(?!\w*proj)\w*|"
+    r"\w*embed(?:s|der|ding|dings)?|\w*embed(?:ding)?s?_(?!proj)\w+|\w*embedding\w*"
+)
+_ATTENTION = r"(?:\w*_)?(?:attn|\w*attention|att|mha|mixer)(?:_?\d+)?(?:_[a-z_]+)?"
+_MLP = r"(?:\w*_)?(?:mlp|ffn|ff|feed_?forward|experts?|(?:block_sparse_)?moe|moeblock|mlpblock|router|densereludense|intermediate)(?:_\w+)?"
+_STATE_SPACE = r"(?:mamba\d?|ssm)|mixer[./](?:in_proj|x_proj|dt_proj|dt|dt_bias|conv1d|a_log|d)$"
+_KIND_WORDS: Final[tuple[tuple[LayerKind, str], ...]] = (
+        ("attention_qkv", r"qkv|wqkv|c_attn|att_proj|in_proj\w*|query_key_value|w_pack|qkv_proj|query|key|value|linear_qkv|"
+                          r"(?:to_|w|c_|linear_)?(?:q|k|v|qkv|kv)(?:_(?:[ab]_)?proj\w*)?"),
+        ("attention_output", r"o_proj|out_proj|wo|w_out|attn_out|attn_proj|linear_proj|to_out|o|proj"),
+        ("mlp", r"fc|fc_?\d|c_fc|w_?[123]|gate_proj|up_proj|down_proj|dense_h_to_4h|dense_4h_to_h|linear_fc\d|"
+                r"gate|out|wi|wi_\d|c_proj|lin\d|linear\d"),
+)  # fmt: skip
+"""What a part's own name says where no unit around it is named."""
+_INWARD: Final = frozenset(["q", "k", "v", "qkv", "kv", "in", "query", "key", "value", "att"])
+_OUTWARD: Final = frozenset(["o", "wo", "proj", "out", "output", "dense", "vec"])
+"""Words of the parts of an attention that lead into it and back to the stream; the former decide where a name has both."""
+_FUSED = re.compile(r"(?<![^./])(?:layernorm_(?=qkv|mlp|linear)|norm_attn_norm[./](?=attn))")
+"""A norm fused with the layer behind it (Transformer Engine, DBRX): the name goes on with that layer's."""
+_LEAF = re.compile(
+    r"(?::\d+|[._/](?:weight\d*|bias|kernel|scale|gamma|beta|w|b|base_layer|modules_to_save|default|lora_\w+))+$"
+)
+"""What ends the name of a parameter and says nothing about its layer: the parameter itself, an adapter's (PEFT) parts."""
 _BERT_MLP = re.compile(r"(?:^|[./])layer[./]\d+[./]output[./]dense$")
-_STATE_SPACE = re.compile(r"(?:^|[./])mixer[./](?:in_proj|x_proj|dt_proj|dt_bias|conv1d|a_log|d)$")
-_PATCHES = re.compile(r"(?:^|[./])patch_embed(?:ding)?s?[./]")
-_ATTENTION = re.compile(r"(?:^|[._/])(?:attn|attention|self_attn|self_attention|att|mha|mixer)(?=$|[._/])")
 
 
 @cache
-def _kinds() -> tuple[tuple[LayerKind, re.Pattern[str]], ...]:
-    return tuple((kind, re.compile(rf"(?:^|[./])(?:{words})(?=$|[./])")) for kind, words in _KIND_WORDS)
+def _part(words: str) -> re.Pattern[str]:
+    """A part of a path that is one of `words`."""
+    return re.compile(rf"(?:^|[./])(?:{words})(?=$|[./])")
 
 
 @lru_cache(maxsize=65536)
@@ -155,18 +171,28 @@ def parse(name: str) -> tuple[Quantity, str] | None:
 
 
 def clean(layer: str) -> str:
-    """The path without wrapper parts: module.model._orig_mod.layers.0 → model.layers.0."""
-    return _WRAPPERS.sub("", layer.strip().strip("/"))
+    """The path without wrapper parts: module.model._orig_mod.layers.0 → model.layers.0, ['params']['h_0'] → params.h_0."""
+    path = layer.strip().strip("/")
+    if "[" in path:
+        path = _SUBSCRIPT.sub(r".\1", path).strip(".")
+    return _WRAPPERS.sub("", path)
 
 
 def catalogue(found: dict[str, tuple[Quantity, str]]) -> tuple[LayerColumn, ...]:
     """Catalogue entries of `<quantity>:<layer>` columns, with depths that put final norm and head above every block."""
     numbers = {layer: block(layer) for _, layer in found.values()}
     top = max((n for n in numbers.values() if n is not None), default=None)
+    recurrent = {layer[: m.start()] for layer in numbers if (m := _part(_STATE_SPACE).search(layer.lower()))}
     return tuple(
-        LayerColumn(column, layer, quantity, _depth(layer, numbers[layer], top), kind(layer))
+        LayerColumn(column, layer, quantity, _depth(layer, numbers[layer], top), _among(layer, recurrent))
         for column, (quantity, layer) in found.items()
     )
+
+
+def _among(layer: str, recurrent: set[str]) -> LayerKind:
+    """The kind of a layer whose neighbours are known: the way out of a state-space mixer is named as that of an attention."""
+    at = re.search(r"[./]mixer[./]out_proj", layer)
+    return "block" if at is not None and layer[: at.start()] in recurrent else kind(layer)
 
 
 def block(layer: str) -> int | None:
@@ -177,35 +203,50 @@ def block(layer: str) -> int | None:
 
 
 def kind(layer: str) -> LayerKind:
-    """What a layer is, by its name in the namings of GPT-2, NeoX, LLaMA, BERT, T5, ViT, OLMo, Megatron, fairseq, MaxText and mixtures."""
-    path = re.sub(r"[._/](?:weight|bias|kernel|scale|w|b)$", "", layer.lower())
+    """What a layer is, by the grammar that public models' names share: a path of units, of which the innermost that is
+    named as attention, feed-forward, embedding or head decides, and a leaf that says which part of it; numbers count."""
+    path = _FUSED.sub("", _LEAF.sub("", layer.lower()))
+    parts = [part for part in re.split(r"[./]", path) if not part.isdigit()]
+    leaf = parts[-1] if parts else ""
     numbered = block(path) is not None
-    if path.endswith("att_proj"):
-        return "attention_qkv"
-    if _STATE_SPACE.search(path):
+    if any(_part(_NORM).fullmatch(part) for part in parts[-2:]):
+        return "norm"
+    if _part(_STATE_SPACE).search(path):
         return "block"
+    if _is_head(path, leaf, numbered):
+        return "lm_head"
+    if _part(_EMBEDDING).search(path):
+        return "embedding"
+    unit = _unit(path, parts)
+    if unit == "attention":
+        words = set(leaf.split("_"))
+        return "attention_output" if words & _OUTWARD and not words & _INWARD else "attention_qkv"
+    if unit == "mlp":
+        return "mlp"
+    for found, own in _KIND_WORDS:
+        if _part(own).search(path):
+            return found
+    return "block" if numbered else "other"
+
+
+def _is_head(path: str, leaf: str, numbered: bool) -> bool:
+    """Whether the path is that of an output head: named so before any number, or the whole of a classifier's last layer."""
+    head = _part(_HEAD).search(path) or re.search(r"(?:^|[./])predictions[./]decoder", path)
+    if head is not None:
+        return block(path[: head.start()]) is None
+    return path == "fc" or (leaf in ("output", "ff_out") and not numbered)
+
+
+def _unit(path: str, parts: list[str]) -> str | None:
+    """The innermost unit around a layer, itself included: attention or mlp."""
     if _BERT_MLP.search(path):
         return "mlp"
-    if _PATCHES.search(path) and not numbered:
-        return "embedding"
-    if path.endswith("ff_out") and not numbered:
-        return "lm_head"
-    if _ATTENTION.search(path) and re.search(
-        r"(?:^|[./]|attn_|attention_)(?:c_proj|proj|dense|out|output|w_out)$", path
-    ):
-        return "attention_output"
-    if _MLP.search(path) and not re.search(r"norm|(?:^|[./])ln", path):
-        return "mlp"
-    for found, pattern in _kinds():
-        if pattern.search(path):
-            if numbered and found == "lm_head":
-                continue
-            return found
-    if re.search(r"(?:^|[._/])output$", path) and not numbered:
-        return "lm_head"
-    if _ATTENTION.search(path):
-        return "attention_qkv"
-    return "block" if numbered else "other"
+    for part in reversed(parts):
+        if re.fullmatch(_MLP, part):
+            return "mlp"
+        if re.fullmatch(_ATTENTION, part):
+            return "attention"
+    return None
 
 
 def _depth(layer: str, number: int | None, top: int | None) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gdiag.ingesters.layer_names import block, kind
+from gdiag.ingesters.layer_names import block, catalogue, clean, kind
 from gdiag.schema import LayerKind
 
 
@@ -113,9 +113,191 @@ NAMINGS: dict[LayerKind, str] = {
 Mamba, Mixtral, DeepSeek, Falcon, BLOOM, OPT, MPT and CLIP, as their own code names them."""
 
 
-@pytest.mark.parametrize(("expected", "layer"), [(k, name) for k, names in NAMINGS.items() for name in names.split()])
+PUBLIC: dict[LayerKind, str] = {
+    "attention_qkv": (
+        "blocks.3.attn.qkv.weight layers.0.blocks.1.attn.qkv.weight stages.2.blocks.3.attn.qkv.weight "
+        "down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q.weight "
+        "mid_block.attentions.0.transformer_blocks.0.attn2.to_k.weight "
+        "up_blocks.1.attentions.2.transformer_blocks.0.attn1.to_v.weight transformer_blocks.5.attn.to_q.weight "
+        "transformer_blocks.5.attn.add_k_proj.weight double_blocks.3.img_attn.qkv.weight "
+        "single_transformer_blocks.7.attn.to_k.weight model.layers.3.linear_attn.in_proj_qkvz.weight "
+        "blocks.5.att.receptance.weight blocks.5.att.key.weight rwkv.blocks.5.attention.value.weight "
+        "model.layers.3.self_attn.q_a_proj.weight model.layers.3.self_attn.q_b_proj.weight "
+        "model.layers.3.self_attn.indexer.wq_b.weight model.layers.3.self_attn.sinks "
+        "transformer.blocks.3.norm_attn_norm.attn.Wqkv.weight model.layers.3.self_attn.W_pack.weight "
+        "model.layers.3.attention.wqkv.weight transformer.h.3.attn.attn.weight transformer.h.3.attn.c_q.weight "
+        "blocks.3.attn.c_k.weight layers.3.attn.Wqkv.weight encoder.layers.3.self_attn.in_proj_bias "
+        "attn_layers.layers.3.1.to_q.weight transformer.layers.3.0.fn.to_qkv.weight "
+        "vision_tower.vision_model.encoder.layers.3.self_attn.k_proj.weight visual.blocks.3.attn.qkv.weight "
+        "model.decoder.layers.3.encoder_attn.k_proj.weight wav2vec2.encoder.layers.3.attention.k_proj.weight "
+        "encoder.encoders.3.self_attn.linear_q.weight image_encoder.blocks.3.attn.qkv.weight "
+        "base_model.model.model.layers.5.self_attn.q_proj.lora_A.default.weight "
+        "base_model.model.model.layers.5.self_attn.v_proj.base_layer.weight "
+        "base_model.model.transformer.h.0.attn.c_attn.lora_B.default.weight "
+        "model.layers.5.self_attn.q_proj.lora_magnitude_vector.default "
+        "module._orig_mod._fsdp_wrapped_module.model.layers.3._checkpoint_wrapped_module.self_attn.q_proj.weight "
+        "_forward_module.model.layers.3.self_attn.k_proj.weight params/transformer/h_3/attn/q_proj/kernel "
+        "['params']['layers_3']['attn']['query']['kernel'] "
+        "params/Transformer/encoderblock_3/MultiHeadDotProductAttention_0/query/kernel "
+        "transformer/layer_3/attn/q_einsum/w transformer/layer_3/attn/kv_einsum/w transformer/h3_attn/query/w "
+        ".layers[3].attn.q.weight transformer_layer_3/self_attention/query_dense/kernel:0 "
+        "encoder/layers_3/attention/query/kernel decoder.layers.3.self_attention.linear_qkv.weight "
+        "decoder.layers.3.self_attention.layernorm_qkv.weight layers.3.self_attention.layernorm_qkv.query_weight "
+        "decoder.layers.3.self_attention.linear_q_down_proj.weight decoder.layers.3.cross_attention.linear_kv.weight "
+        "model.layers.4.self_attn.kv_proj.weight model.language_model.layers.4.self_attn.q_proj.weight "
+        "thinker.model.layers.4.self_attn.v_proj.weight talker.model.layers.2.self_attn.k_proj.weight "
+        "text_model.encoder.layers.4.self_attn.q_proj.weight "
+        "transformer.text_model.encoder.layers.4.self_attn.v_proj.weight "
+        "encoder.block.2.layer.0.SelfAttention.relative_attention_bias.weight layers.4.mixer.Wqkv.weight "
+        "transformer.layers.4.attention.query_key_value.weight "
+        "model.diffusion_model.input_blocks.4.1.transformer_blocks.0.attn1.to_q.weight "
+        "image_backbone.transformer.resblocks.4.attention.wqkv.weight encoders.layer_4.attn.query_proj.weight "
+        "blocks.4.cross_attn.q_linear.weight blocks.4.attn1.to_v.weight "
+        "params/block_4/CausalSelfAttention_0/c_attn/kernel backbone.layers.4.attn.qkv_proj.weight "
+    ),
+    "attention_output": (
+        "blocks.3.attn.proj.bias layers.0.blocks.1.attn.proj.weight "
+        "down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_out.0.weight mid_block.attentions.0.to_out.0.weight "
+        "transformer_blocks.5.attn.to_add_out.weight transformer_blocks.5.attn.to_out.0.weight "
+        "double_blocks.3.txt_attn.proj.weight model.layers.3.linear_attn.out_proj.weight blocks.5.att.output.weight "
+        "rwkv.blocks.5.attention.output.weight transformer.blocks.3.norm_attn_norm.attn.out_proj.weight "
+        "layers.3.attn.Wo.weight transformer.h.3.attn.proj.weight attn_layers.layers.3.1.to_out.weight "
+        "decoder.layers.3.multihead_attn.out_proj.weight transformer.layers.3.0.fn.to_out.0.weight "
+        "vision_model.encoder.layers.3.self_attn.out_proj.weight encoder.encoders.3.self_attn.linear_out.weight "
+        "wav2vec2.encoder.layers.3.attention.out_proj.weight "
+        "base_model.model.model.layers.5.self_attn.o_proj.lora_B.default.weight "
+        "unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_out.0.lora_A.default.weight "
+        "params/Transformer/encoderblock_3/MultiHeadDotProductAttention_0/out/kernel "
+        "transformer/layer_3/attn/attn_vec_einsum/w params.decoder.layers.3.self_attention.out.kernel "
+        "decoder.layers.3.self_attention.linear_proj.weight layers.3.self_attention.proj.weight "
+        "language_model.transformer.layers.0.attention.dense.weight blocks.4.cross_attn.proj.weight "
+        "model.diffusion_model.output_blocks.4.1.transformer_blocks.0.attn2.to_out.0.weight "
+        "deberta.encoder.layer.4.attention.output.dense.weight distilbert.transformer.layer.4.attention.out_lin.weight "
+        "roformer.encoder.layer.4.attention.output.dense.weight params/block_4/CausalSelfAttention_0/c_proj/kernel "
+        "language_model.model.layers.4.self_attn.o_proj.lora_A.weight transformer.blocks.4.attn.Wo.weight "
+        "layers.4.self_attn.wo.weight "
+    ),
+    "mlp": (
+        "blocks.3.mlp.fc2.weight stages.0.blocks.1.mlp.fc1.weight layers.0.blocks.1.mlp.fc1.weight "
+        "up_blocks.1.attentions.2.transformer_blocks.0.ff.net.0.proj.weight "
+        "up_blocks.1.attentions.2.transformer_blocks.0.ff.net.2.weight blocks.4.mlp.fc1.weight "
+        "transformer_blocks.5.ff_context.net.2.weight double_blocks.3.img_mlp.0.weight "
+        "single_transformer_blocks.7.proj_mlp.weight model.layers.3.feed_forward.experts.0.gate_proj.weight "
+        "blocks.5.ffn.key.weight blocks.5.ffn.receptance.weight rwkv.blocks.5.feed_forward.value.weight "
+        "model.layers.3.mlp.experts.7.gate_proj.weight model.layers.3.mlp.gate.e_score_correction_bias "
+        "model.layers.3.mlp.shared_expert_gate.weight model.layers.3.mlp.router.weight "
+        "model.layers.3.mlp.experts.gate_up_proj model.layers.3.block_sparse_moe.experts.0.w1.weight "
+        "transformer.blocks.3.ffn.router.layer.weight transformer.blocks.3.ffn.experts.mlp.w1 "
+        "decoder.layers.3.mlp.experts.local_experts.5.linear_fc2.weight decoder.layers.3.mlp.experts.weight1 "
+        "model.layers.0.feed_forward.shared_expert.w1.weight transformer.decoder_layer.3.moe.0.linear.weight "
+        "layers.3.mlp.Wi.weight layers.3.mlp.Wo.weight transformer.h.3.mlp.fc_1.weight transformer.h.3.mlp.proj.weight "
+        "attn_layers.layers.4.1.ff.0.0.weight model.layers.3.mlp.gate_up_proj.weight "
+        "vision_model.encoder.layers.3.mlp.fc1.weight wav2vec2.encoder.layers.3.feed_forward.intermediate_dense.weight "
+        "encoder.encoders.3.feed_forward_macaron.w_1.weight "
+        "base_model.model.model.layers.5.mlp.down_proj.lora_A.default.weight "
+        "params/Transformer/encoderblock_3/MlpBlock_0/Dense_0/kernel transformer/layer_3/mlp/gating_einsum "
+        "encoder/layer_3/mlp/linear_1/w ['params']['layers_3']['mlp']['Dense_0']['kernel'] "
+        "params/params/decoder/layers/mlp/wi_0/kernel layers.3.layernorm_mlp.fc1_weight "
+        "layers.3.layernorm_mlp.fc2_weight decoder.layers.3.mlp.shared_experts.linear_fc1.weight "
+        "decoder.layers.3.mlp.linear_fc1.weight distilbert.transformer.layer.4.ffn.lin1.weight "
+        "albert.encoder.albert_layer_groups.0.albert_layers.0.ffn_output.weight model.layers.4.mlp.experts.down_proj "
+        "transformer.h.4.mlp.w1.weight params/block_4/MLP_0/c_fc/kernel encoder.layers.4.mlp.0.weight "
+        "model.layers.4.moe.experts.5.w3.weight layers.4.feed_forward.gate.weight "
+        "model.layers.4.feed_forward.router.weight blocks.4.mlp.w12.weight blocks.4.mlp.w3.weight "
+        "single_blocks.4.mlp.fc1.weight model.layers.4.block_sparse_moe.input_linear.weight "
+        "model.layers.4.mlp.shared_mlp.up_proj.weight "
+    ),
+    "embedding": (
+        "reg_token time_embedding.linear_1.weight add_embedding.linear_2.weight class_embedding.weight "
+        "x_embedder.proj.weight t_embedder.mlp.0.weight y_embedder.embedding_table.weight context_embedder.weight "
+        "time_text_embed.timestep_embedder.linear_1.weight pos_embed.proj.weight backbone.embeddings.weight emb.weight "
+        "rwkv.embeddings.weight value_embeds.0.weight embeddings.tok_embeddings.weight to_patch_embedding.1.weight "
+        "vision_model.embeddings.patch_embedding.weight vision_model.embeddings.class_embedding "
+        "visual.patch_embed.proj.weight model.encoder.embed_positions.weight "
+        "wav2vec2.encoder.pos_conv_embed.conv.weight base_model.model.model.embed_tokens.lora_embedding_A.default "
+        "token_embedder/embedding transformer/embedder/input_embedding params/img/embedding/kernel "
+        "encoder/relpos_bias/rel_embedding params/Transformer/posembed_input/pos_embedding "
+        "['params']['wte']['embedding'] distilbert.embeddings.word_embeddings.weight "
+        "model.vision_tower.embeddings.patch_embeddings.projection.weight time_embed.0.weight pos_embedding "
+        "encoder.embed_tokens.weight x_embedder.weight wpe.weight label_emb.weight img_in_embedder.weight "
+        "clip.text_model.embeddings.token_embedding.weight audio_tower.embed_positions.weight mask_token "
+    ),
+    "lm_head": (
+        "head.fc.weight fc.weight head_dist.weight final_layer.linear.weight proj_out.weight mlp_head.1.weight "
+        "transformer.output_layer.weight base_model.model.lm_head.modules_to_save.default.weight "
+        "base_model.model.score.modules_to_save.default.weight base_model.model.lm_head.lora_A.default.weight "
+        "_fsdp_wrapped_module.lm_head.weight params/head/kernel params/lm_head/kernel head.proj.weight "
+        "vocab_head.weight heads.head.weight qa_outputs.weight decoder.lm_head.weight cls_head.fc.weight "
+        "to_logits.weight classifier.out_proj.weight "
+    ),
+    "norm": (
+        "blocks.3.norm2.weight fc_norm.weight norm_pre.weight layer1.0.bn1.weight bn1.weight "
+        "stages.1.downsample.norm.weight blocks.2.0.bn2.weight stages.0.blocks.1.norm.weight "
+        "down_blocks.0.resnets.0.norm1.weight conv_norm_out.weight mid_block.attentions.0.norm.weight "
+        "mid_block.attentions.0.group_norm.weight down_blocks.1.attentions.0.transformer_blocks.0.norm3.weight "
+        "transformer_blocks.5.attn.norm_q.weight double_blocks.3.img_attn.norm.query_norm.scale "
+        "backbone.layers.9.mixer.norm.weight model.layers.3.mamba.dt_layernorm.weight blocks.5.ln1.weight ln_out.weight "
+        "blocks.0.pre_ln.weight blocks.5.att.ln_x.weight model.layers.3.self_attn.q_a_layernorm.weight "
+        "transformer.blocks.3.norm_attn_norm.norm_1.weight model.layers.61.enorm.weight model.layers.61.hnorm.weight "
+        "model.layers.61.shared_head.norm.weight model.layers.3.pre_feedforward_layernorm.weight "
+        "transformer.h.3.norm_1.weight decoder.norm.weight vision_model.post_layernorm.weight "
+        "vision_model.encoder.layers.3.layer_norm1.weight encoder.encoders.3.norm_ff.weight "
+        "wav2vec2.feature_extractor.conv_layers.0.layer_norm.weight encoder.after_norm.weight "
+        "params/Transformer/encoderblock_3/LayerNorm_0/scale params/Transformer/encoder_norm/scale "
+        "transformer/layer_3/pre_attention_norm/scale params/ln_f/scale "
+        "decoder.layers.3.self_attention.linear_qkv.layer_norm_weight decoder.layers.3.mlp.linear_fc1.layer_norm_weight "
+        "layers.3.layernorm_mlp.layer_norm_weight decoder.layers.3.self_attention.layernorm_qkv.layer_norm_weight "
+        "model.layers.4.ln1.weight layers.4.norm_attn.weight model.vision_tower.encoder.layer.4.norm_before.weight "
+        "layer3.5.bn3.weight transformer.norm_out.norm.weight params/block_4/RMSNorm_0/scale "
+        "encoder.layers.4.self_attn_layer_norm.weight backbone.layers.4.norm2.bias "
+        "unet.up_blocks.1.resnets.2.norm2.bias final_norm.weight model.final_layernorm.weight "
+        "blocks.4.attn.k_norm.weight distilbert.transformer.layer.4.sa_layer_norm.weight "
+    ),
+    "block": (
+        "layer1.0.conv1.weight layer2.1.conv2.weight stages.0.blocks.1.conv_dw.weight blocks.2.0.conv_pw.weight "
+        "blocks.2.0.se.conv_reduce.weight layers.0.downsample.reduction.weight blocks.3.ls1.gamma "
+        "down_blocks.0.resnets.1.conv2.weight up_blocks.3.resnets.2.time_emb_proj.weight "
+        "down_blocks.0.downsamplers.0.conv.weight up_blocks.1.resnets.0.conv_shortcut.weight "
+        "down_blocks.1.attentions.0.proj_in.weight blocks.4.adaLN_modulation.1.weight "
+        "double_blocks.3.img_mod.lin.weight backbone.layers.9.mixer.conv1d.weight backbone.layers.9.mixer.x_proj.weight "
+        "model.layers.3.mamba.in_proj.weight model.layers.3.mamba.out_proj.weight model.layers.3.mamba.A_log "
+        "backbone.layers.9.mixer.dt_bias backbone.layers.9.mixer.D model.layers.61.eh_proj.weight "
+        "wav2vec2.feature_extractor.conv_layers.0.conv.weight encoder.encoders.3.conv_module.pointwise_conv1.weight "
+        "layer3.5.conv2.weight features.4.conv.0.weight input_blocks.4.0.in_layers.2.weight "
+        "input_blocks.4.0.emb_layers.1.weight model.layers.4.ssm.x_proj.weight layers.4.mamba2.out_proj.weight "
+        "down_blocks.2.resnets.1.conv1.weight blocks.4.gamma_1 "
+    ),
+}  # fmt: skip
+"""Parameters of timm, diffusers (UNet, DiT, SD3, Flux), Mamba and Jamba, RWKV, DeepSeek, Qwen, DBRX and Llama 4 mixtures, vision
+and audio towers, PEFT adapters, wrapped modules, flattened JAX and Keras paths, Megatron with Transformer Engine."""
+
+
+@pytest.mark.parametrize(
+    ("expected", "layer"), [(k, name) for k, names in (*NAMINGS.items(), *PUBLIC.items()) for name in names.split()]
+)
 def test_every_naming_tells_the_kind(expected: LayerKind, layer: str) -> None:
-    assert kind(layer) == expected
+    assert kind(clean(layer)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("module._orig_mod.model.layers.0.mlp", "model.layers.0.mlp"), ("_forward_module.module.lm_head", "lm_head"),
+        ("['params']['h_0']['attn']['kernel']", "params.h_0.attn.kernel"), (".layers[3].attn.q", "layers.3.attn.q"),
+        ("submodule.layers.0", "submodule.layers.0"), ("layers.1._fsdp_wrapped_module.mlp", "layers.1.mlp"),
+    ],
+)  # fmt: skip
+def test_wrappers_and_brackets_leave_the_path(name: str, path: str) -> None:
+    assert clean(name) == path
+
+
+def test_the_way_out_of_a_mixer_is_told_by_its_neighbours() -> None:
+    state_space = [f"backbone.layers.0.mixer.{part}" for part in ("in_proj", "A_log", "out_proj")]
+    attention = [f"transformer.layers.0.mixer.{part}" for part in ("Wqkv", "out_proj")]
+
+    kinds = [c.kind for c in catalogue({f"grad_norm:{n}": ("grad_norm", n) for n in (*state_space, *attention)})]
+
+    assert kinds == ["block", "block", "block", "attention_qkv", "attention_output"]
 
 
 @pytest.mark.parametrize(
