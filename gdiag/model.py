@@ -11,6 +11,8 @@ Value = float | int | str | bool
 
 Exit = Literal["clean", "abnormal", "unknown"]
 Band = Literal["low", "medium", "high"]
+Basis = Literal["evidence", "curve", "prior"]
+"""What a score rests on: evidence of a kind that can decide, loss and gradient alone, or how common the cause is."""
 Pattern = Literal[
     "single_spike", "repeated_spikes", "divergence", "step_up", "nonfinite", "skipped_steps", "plateau", "no_learning",
     "resume_jump", "hard_batches", "gradient_explosion", "vanishing_gradient", "dead_layer", "layer_outlier",
@@ -107,6 +109,7 @@ class Cause:
     supports: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    basis: Basis = "evidence"
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,8 +108,8 @@ def _band(incident: Incident, of: plot.Subject) -> chart.Band:
 
 def _cause(cause: Cause, *, likeliest: bool) -> Iterator[str]:
     yield (
-        f"<details{' open' if likeliest else ''}><summary><strong>{_text(cause.cause)}</strong> {cause.band} "
-        f'<meter min="0" max="1" value="{cause.score:.2f}"></meter> {cause.score:.2f}</summary><ul>'
+        f"<details{' open' if likeliest else ''}><summary><strong>{_text(cause.cause)}</strong> "
+        f'<meter min="0" max="1" value="{cause.score:.2f}"></meter> {words.confidence(cause)}</summary><ul>'
     )
     for label, texts in (("for", cause.supports), ("against", cause.contradicts), ("missing", cause.missing)):
         for text in texts:

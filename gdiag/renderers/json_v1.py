@@ -105,7 +105,7 @@ def _incident(incident: Incident) -> dict[str, object]:
 
 def _cause(cause: Cause) -> dict[str, object]:
     return {
-        "cause": cause.cause, "score": _rounded(cause.score), "band": cause.band, "supports": list(cause.supports),
+        "cause": cause.cause, "score": _rounded(cause.score), "band": cause.band, "basis": cause.basis, "supports": list(cause.supports),
         "contradicts": list(cause.contradicts), "missing": list(cause.missing),
     }  # fmt: skip
 

@@ -65,7 +65,7 @@ def _incident(incident: Incident, report: Report) -> Iterator[str]:
 
 
 def _cause(cause: Cause) -> str:
-    return f"**{_text(words.shown(cause.cause))}**, {cause.band} ({cause.score:.2f})"
+    return f"**{_text(words.shown(cause.cause))}**, {words.confidence(cause)}"
 
 
 def _evidence(cause: Cause) -> Iterator[str]:

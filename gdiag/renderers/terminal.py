@@ -145,7 +145,7 @@ def _facts(incident: Incident, report: Report, screen: Screen, *, whole: bool) -
         for line in _evidence(cause, (99, 99, 99) if screen.verbose else (3, 2, 2) if whole else (1, 1, 1)):
             row("", line)
     if whole and not screen.verbose:
-        row("or", Text(", ").join(_cause(cause) for cause in incident.causes[1:3]))
+        row("or", Text(", ").join(_other(cause) for cause in incident.causes[1:3]))
     actions = incident.actions if screen.verbose else incident.actions[: 3 if whole else 1]
     for place, action in enumerate(actions):
         row("" if place else "do", _hanging(f"{place + 1}.", words.shown(action)) if whole else words.shown(action))
@@ -157,6 +157,11 @@ def _facts(incident: Incident, report: Report, screen: Screen, *, whole: bool) -
 
 
 def _cause(cause: Cause) -> Text:
+    return Text.assemble((words.shown(cause.cause), "bold"), f" {words.confidence(cause)}")
+
+
+def _other(cause: Cause) -> Text:
+    """A cause named in passing."""
     return Text.assemble((words.shown(cause.cause), "bold"), f" {cause.band} ({cause.score:.2f})")
 
 

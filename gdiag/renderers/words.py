@@ -8,7 +8,7 @@ import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from gdiag.model import Cost, DataWindow, Incident, Location, Measure, Value
+from gdiag.model import Cause, Cost, DataWindow, Incident, Location, Measure, Value
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -139,6 +139,17 @@ def _place(layer: str | None, rank: int | None, host: str | None, gpu: int | Non
 
 def _samples(data: DataWindow | None) -> list[str]:
     return [] if data is None else [f"samples {span(data.first_sample, data.last_sample - 1)}"]
+
+
+def confidence(cause: Cause) -> str:
+    """high (0.98), or what a score that no evidence stands behind rests on: medium (0.61 by loss and gradient alone)."""
+    said = {
+        "evidence": "",
+        "curve": " by loss and gradient alone",
+        "prior": "; nothing logged points to one cause" if cause.cause == "unknown"
+        else " by its usual share; nothing logged confirms it",
+    }  # fmt: skip
+    return f"{cause.band} ({cause.score:.2f}{said[cause.basis]})"
 
 
 def tail(path: str, most: int = 40) -> str:

@@ -9,9 +9,10 @@ carry, and only a machine's own report or a proof carries more.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
-from gdiag.model import Band, Cause
+from gdiag.model import Band, Basis, Cause
 from gdiag.triage.case import Case
 from gdiag.triage.evidence import RULES, WANTED
 from gdiag.triage.priors import PRIORS, UNKNOWN, UNKNOWN_SHARE
@@ -29,6 +30,8 @@ FEW: Final = 5
 """At most this many causes are listed."""
 DECIDING: Final = frozenset({"data", "rank", "layer", "telemetry", "schedule", "resume", "config", "ports"})
 """Families of which at least one must speak for a cause before its band may be high: a curve's shape alone never does."""
+STRONG: Final = 2.0
+"""Weight from which what a run logs of its numbers decides as well: attention or output logits that grew, a moment outgrown."""
 SHAPE_ONLY: Final = frozenset(
     {"single_spike", "repeated_spikes", "step_up", "divergence", "hard_batches", "gradient_explosion"}
 )
@@ -45,15 +48,16 @@ def rank(case: Case, temperature: float = TEMPERATURE) -> tuple[Cause, ...]:
     if not odds:
         return ()
     ranked = []
+    temperature = temperature if evidence else 1.0  # Shares that are known without evidence are what they are.
     for cause, score in sorted(_softmax(odds, temperature).items(), key=lambda item: (-item[1], item[0])):
         mine = [(family, weight, text) for (name, family, _), (weight, text) in evidence.items() if name == cause]
         supports = tuple(text for _, weight, text in sorted(mine, key=lambda m: -m[1]) if weight > 0)
         contradicts = tuple(text for _, weight, text in sorted(mine, key=lambda m: m[1]) if weight < 0)
         if score < (LEAST if supports else SHOWN):
             continue
-        decided = any(weight > 0 and family in DECIDING for family, weight, _ in mine)
-        sure = bool(supports) and (decided or case.pattern not in SHAPE_ONLY)
-        ranked.append(Cause(cause, round(score, 3), _band(score, sure), supports, contradicts, _missing(case, cause)))
+        basis = _basis(case, [(family, weight) for family, weight, _ in mine if weight > 0])
+        missing = _missing(case, cause)
+        ranked.append(Cause(cause, round(score, 3), _band(score, basis), supports, contradicts, missing, basis))
     return tuple(ranked[:FEW])
 
 
@@ -87,11 +91,19 @@ def _softmax(odds: dict[str, float], temperature: float) -> dict[str, float]:
     return {cause: weight / total for cause, weight in weights.items()}
 
 
-def _band(score: float, sure: bool) -> Band:
-    """High only where evidence speaks for the cause: a prior is no evidence."""
-    if score < LOW_BELOW:
+def _basis(case: Case, supports: Sequence[tuple[str, float]]) -> Basis:
+    """What the families and weights that speak for a cause amount to; a logged figure of the cause itself decides too."""
+    if not supports:
+        return "prior"
+    decided = any(family in DECIDING or (family == "numerics" and weight >= STRONG) for family, weight in supports)
+    return "evidence" if decided or case.pattern not in SHAPE_ONLY else "curve"
+
+
+def _band(score: float, basis: Basis) -> Band:
+    """High only where evidence that can decide speaks for the cause, low where none does: a prior is no evidence."""
+    if score < LOW_BELOW or basis == "prior":
         return "low"
-    return "high" if score >= MEDIUM_BELOW and sure else "medium"
+    return "high" if score >= MEDIUM_BELOW and basis == "evidence" else "medium"
 
 
 def _missing(case: Case, cause: str) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ CONTRACT: dict[str, object] = {
             "title": str, "pattern": str, "severity": str, "run": str, "onset_step": None, "last_step": None, "onset_time": None,
             "last_time": None, "layer": None, "rank": None, "host": None, "gpu": None, "data": None,
             "cost": {"steps": None, "seconds": None, "gpu_hours": None}, "findings": [int], "related": [int],
-            "causes": [{"cause": str, "score": float, "band": str, "supports": [str], "contradicts": [str], "missing": [str]}],
+            "causes": [{"cause": str, "score": float, "band": str, "basis": str, "supports": [str], "contradicts": [str], "missing": [str]}],
             "actions": [str],
         }
     ],

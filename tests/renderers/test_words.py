@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdiag.model import Cost, DataWindow, Incident, Measure, Severity
+from gdiag.model import Cause, Cost, DataWindow, Incident, Measure, Severity
 from gdiag.renderers import words
 
 
@@ -106,3 +106,16 @@ def test_json_keeps_its_meaning_and_loses_what_acts_on_a_terminal() -> None:
     text = words.quiet_json(json.dumps(name, ensure_ascii=False))
     assert json.loads(text) == name
     assert all(character.isprintable() for character in text)
+
+
+@pytest.mark.parametrize(
+    ("cause", "text"),
+    [
+        (Cause("bad_batch", 0.98, "high"), "high (0.98)"),
+        (Cause("lr_too_high", 0.61, "medium", basis="curve"), "medium (0.61 by loss and gradient alone)"),
+        (Cause("bad_batch", 0.75, "low", basis="prior"), "low (0.75 by its usual share; nothing logged confirms it)"),
+        (Cause("unknown", 0.4, "low", basis="prior"), "low (0.40; nothing logged points to one cause)"),
+    ],
+)
+def test_a_score_says_what_it_rests_on(cause: Cause, text: str) -> None:
+    assert words.confidence(cause) == text

@@ -11,7 +11,7 @@ from gdiag.triage.case import Case
 from gdiag.triage.causes import rank
 from gdiag.triage.facts import RunFacts
 from gdiag.triage.incidents import PATTERN
-from gdiag.triage.priors import PRIORS
+from gdiag.triage.priors import PRIORS, UNKNOWN_SHARE
 
 
 def spike(*evidence: Measure, columns: frozenset[str] = frozenset()) -> Case:
@@ -22,7 +22,27 @@ def spike(*evidence: Measure, columns: frozenset[str] = frozenset()) -> Case:
 def test_shape_alone_is_never_of_high_band() -> None:
     causes = rank(spike(Measure("grad_lead", 0.0), Measure("after_effect", 0.0), Measure("noise", 0.05)))
     assert causes[0].cause == "bad_batch"
-    assert causes[0].band != "high"
+    assert (causes[0].band, causes[0].basis) == ("medium", "curve")
+
+
+def test_without_evidence_a_score_is_the_usual_share_and_its_band_is_low() -> None:
+    lead = Finding("GD106", "hard-batches", Severity.INFO, "rows far out", Location(run="run", step=100))
+
+    best, *others = rank(Case("hard_batches", lead, (lead,), onset=100))
+
+    shares = PRIORS["hard_batches"]
+    assert best.score == pytest.approx(shares["bad_batch"] / (sum(shares.values()) + UNKNOWN_SHARE), abs=1e-3)
+    assert (best.band, best.basis) == ("low", "prior")
+    assert all(other.band == "low" for other in others)
+
+
+def test_logits_that_were_seen_to_grow_are_more_than_a_curve() -> None:
+    lead = Finding("GD102", "loss-spike", Severity.WARNING, "a spike", Location(run="run", step=100))
+    grown = Finding("GD210", "attention-logit-growth", Severity.WARNING, "logits grow", Location(run="run", step=90))
+
+    best = rank(Case("single_spike", lead, (lead, grown), onset=100))[0]
+
+    assert (best.cause, best.basis, best.band) == ("attention_logit_growth", "evidence", "high")
 
 
 def test_moved_entropy_makes_a_bad_batch_probable() -> None:
