@@ -40,6 +40,7 @@ from gdiag.analyzers import (
     nic_events,
     no_learning,
     nonfinite_origin,
+    nvlink,
     output_logit_growth,
     overfitting,
     parameter_growth,
@@ -73,6 +74,7 @@ from gdiag.analyzers import (
     straggler,
     thermal_slowdown,
     throttling_effect,
+    transceiver,
     unstable_at_peak_lr,
     unstable_gradients,
     update_ratio,
@@ -159,4 +161,6 @@ ANALYZERS: tuple[Analyzer, ...] = (
     below_baseline,
     slow_member,
     nic_events,
+    nvlink,
+    transceiver,
 )

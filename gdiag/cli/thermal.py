@@ -10,12 +10,15 @@ from gdiag.cli import options
 from gdiag.cli.output import write, written
 from gdiag.errors import InputError
 
-CHECKS = ("GD403", "GD404", "GD5", "GD6")
-"""What telemetry, kernel logs and step times can show."""
+CHECKS = ("GD403", "GD404", "GD5", "GD6", "GD711", "GD712")
+"""What telemetry, kernel logs, screens of links and step times can show."""
+
+SCREENS = frozenset({"nvidia-smi-nvlink", "ethtool-module"})
+"""Formats that show links and no telemetry."""
 
 
 def thermal(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="GPU telemetry: nvidia-smi, dmon, dcgm, rocm-smi; kernel logs.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="GPU telemetry: nvidia-smi, dmon, dcgm, rocm-smi; kernel logs; nvidia-smi topo and nvlink, ethtool -m.")],
     run: Annotated[list[str] | None, typer.Option("--run", metavar="LOG", help="The run's step log, to tell the effect on step time.")] = None,
     form: options.Form = "text",
     output: options.Output = None,
@@ -45,7 +48,8 @@ def thermal(
         records, counted = survey.survey(files, run or [], tz=tz or said.tz)
     else:
         records, counted = options.records(paths, said, None, tz, None), None
-    if counted is None and not records.gpus.height and not records.events.height:
+    shown = SCREENS & {source.format for source in records.sources}
+    if counted is None and not records.gpus.height and not records.events.height and not shown:
         raise InputError(f"{files[0]} holds no GPU telemetry and no kernel log; `gdiag analyze` reads step logs")
     limits = checked(chosen, options.thresholds(said, settings))
     report = with_tables(diagnose(records, limits, chosen, counted), records, counted)

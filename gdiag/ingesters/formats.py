@@ -70,12 +70,14 @@ FORMATS: Final = (
     Format("progress_bars", (b"it/s", b"s/it", b"it]", b"ETA: ", b"s/step", b"s - loss: ")),
     Format("bandwidth_baseline", (b"{",)),
     Format("nvidia_smi"),
+    Format("nvlink", (b"GPU0", b"Link ", b"(UUID: ", b"NVLink", b"Nvlink")),
     Format("nvidia_smi_text"),
     Format("nvidia_smi_xml", (b"<nvidia_smi_log",)),
     Format("dmon"),
     Format("dcgm"),
     Format("kernel_log"),
     Format("port_counters"),
+    Format("transceivers", (b"Identifier", b"identifier")),
     Format("network_screens"),
 )
 """The surest wins, the earlier one on a tie."""

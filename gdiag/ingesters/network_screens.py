@@ -11,7 +11,6 @@ from gdiag.ingesters.reading import Input, Options, Reading
 FORMAT = "network-screen"
 
 _FORMS: Final = (
-    (re.compile(rb"(?m)^\s*Identifier\s+: 0x\w\w \("), "the transceiver page of ethtool -m"),
     (
         re.compile(rb"(?m)^(?:SW|CA)\s+\d+\s+\d+ 0x\w+ 4x|^switchguid=|ibnetdiscover output"),
         "the topology of ibnetdiscover",

@@ -1,4 +1,4 @@
-"""nvidia-smi as people see it: -q text and the summary table, once or in a loop; other screens are refused by name."""
+"""nvidia-smi as people see it: -q text and the summary table, once or in a loop."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ FORMAT = "nvidia-smi-text"
 
 _LOG: Final = re.compile(rb"=NVSMI LOG=")
 _TABLE: Final = re.compile(rb"\| NVIDIA-SMI [\d.]+")
-_TOPO: Final = re.compile(rb"(?m)^[\s\x1b\[0-9m]*GPU0\b.*(CPU Affinity|GPU1)")
-_NVLINK: Final = re.compile(rb"(?m)^GPU \d+: .* \(UUID: |^\s*Link \d+: (\d+\.\d+ GB/s|<inactive>)")
 _STAMP: Final = re.compile(r"^((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} +\d+ \d\d:\d\d:\d\d \d{4})\s*$")
 _NAME_ROW: Final = re.compile(
     r"^\|\s+(\d+)\s+(\S.*?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM)\s*\|\s*([0-9A-Fa-f:.]{12,16})\s+\S+\s*\|\s*(\S+)\s*\|"
@@ -29,24 +27,13 @@ _VALUE_ROW: Final = re.compile(
 
 
 def recognise(given: Input) -> float:
-    if _LOG.search(given.head) or _TABLE.search(given.head):
-        return 0.95
-    return 0.6 if _TOPO.search(given.head[:4096]) or _NVLINK.search(given.head[:4096]) else 0.0
+    return 0.95 if _LOG.search(given.head) or _TABLE.search(given.head) else 0.0
 
 
 def read(given: Input, options: Options) -> Reading:
-    """Samples of the dump or table.
-
-    Raises:
-        InputError: a topology or NVLink screen, which holds no samples.
-    """
+    """Samples of the dump or table."""
     lines = console.lines_of(given)["text"].to_list()
-    if _LOG.search(given.head):
-        return _dump(given, options, lines)
-    if _TABLE.search(given.head):
-        return _table(given, options, lines)
-    form = "the matrix of nvidia-smi topo -m" if _TOPO.search(given.head[:4096]) else "the list of nvidia-smi nvlink -s"
-    raise InputError(f"{given.path} is {form}: it holds no samples over time, and gdiag does not judge it")
+    return (_dump if _LOG.search(given.head) else _table)(given, options, lines)
 
 
 def _dump(given: Input, options: Options, lines: list[str]) -> Reading:

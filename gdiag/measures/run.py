@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from gdiag.measures import nvlinks as screens
 from gdiag.measures import slowdowns, stragglers
 from gdiag.measures.attribution import Attribution, attribute
 from gdiag.measures.bandwidth import Sweep, sweeps
@@ -26,6 +27,7 @@ from gdiag.measures.loss_units import EvalUnit, Factor, eval_unit, factors
 from gdiag.measures.machine_events import Reported, reported
 from gdiag.measures.nic_events import NicEvents, nic_events
 from gdiag.measures.nonfinite import NonFinite, nonfinite
+from gdiag.measures.nvlinks import MODULE, NVLINK
 from gdiag.measures.peak_stability import Instability, Stalled, instability, stalled
 from gdiag.measures.resume import FreshStart, Resume, boundaries, fresh_start, resumes
 from gdiag.measures.resume_state import CounterLoss, ScaleReset, counter_losses, scale_resets
@@ -349,13 +351,29 @@ class RunView:
 
     @cached_property
     def facts(self) -> pl.DataFrame:
-        """This run's rows of `facts`."""
-        return self._own(self.records.facts)
+        """This run's rows of `facts`, less those of nvidia-smi's screens of links."""
+        return self._own(self.records.facts).filter(~screens.said())
 
     @cached_property
     def ports(self) -> pl.DataFrame:
-        """This run's rows of `ports`."""
-        return self._own(self.records.ports)
+        """This run's rows of `ports`, network ports alone."""
+        return self._own(self.records.ports).filter(~screens.counted(NVLINK) & ~screens.counted(MODULE))
+
+    @cached_property
+    def nvlinks(self) -> pl.DataFrame:
+        """What nvidia-smi topo and nvlink showed; see measures.nvlinks."""
+        return screens.screens(self._own(self.records.ports), self._own(self.records.facts))
+
+    @cached_property
+    def nvlink_counters(self) -> pl.DataFrame:
+        """Rows of `ports` that count what went wrong on NVLinks."""
+        states = pl.col("counter").is_in(["nvlink_active", "nvlink_rate"])
+        return self._own(self.records.ports).filter(screens.counted(NVLINK) & ~states)
+
+    @cached_property
+    def modules(self) -> pl.DataFrame:
+        """Rows of `ports` with what transceivers say of themselves."""
+        return self._own(self.records.ports).filter(screens.counted(MODULE))
 
     @cached_property
     def baselines(self) -> pl.DataFrame:

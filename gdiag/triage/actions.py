@@ -204,7 +204,18 @@ def compare_ranks(case: Case) -> str:
 
 
 def mend_link(case: Case) -> str:
-    """The port's own name where counters tell it."""
+    """The port's own name where counters tell it; an NVLink has no cable of its own."""
+    if case.lead.code == "GD711":
+        gpu = f"GPU {case.gpu}" if case.gpu is not None else "its GPUs"
+        return (
+            f"Drain {case.host or 'the host'}, reset {gpu} (nvidia-smi -r), restart the fabric manager and run dcgmi diag -r 3; "
+            "what stays down is the GPU, its baseboard or the switch"
+        )
+    if case.lead.code == "GD712":
+        who = case.value("port", "GD712")
+        if case.value("kind", "GD712") == "heat":
+            return f"Check the airflow at the cage of {who}{_host(case)}"
+        return f"Clean and reseat the fibre of {who}{_host(case)}, look at the far end's transmitted power, then replace the module"
     port = case.value("port", "GD706", "GD710")
     return f"Replace the cable or transceiver of {port or 'the port with errors'}{_host(case)}, then the NIC; check both ends with ibdiagnet"
 

@@ -14,6 +14,8 @@ _NOTES: Final = {
     "GD706": "Read the counters again after a job, with `date` above them: one reading since the last reset dates nothing",
     "GD707": "Nothing to change for so little time: record per-rank communication time to see whether it grows",
     "GD708": "Repeat both at the same hour on the same nodes before looking for a cause",
+    "GD711": "Nothing to do while the GPU is alone or works: read the links again under load, with `date` above them",
+    "GD712": "Nothing to do on an unused port; where a link should be, clean and plug the fibre and look at the far end",
     "GD710": "Nothing to change by itself: look again if the link fails or is slow",
 }  # fmt: skip
 

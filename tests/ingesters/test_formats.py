@@ -39,6 +39,7 @@ from gdiag.ingesters import (
     nvidia_smi,
     nvidia_smi_text,
     nvidia_smi_xml,
+    nvlink,
     openai_logger,
     openmmlab,
     port_counters,
@@ -52,6 +53,7 @@ from gdiag.ingesters import (
     tfevents,
     torchtitan,
     trainer_state,
+    transceivers,
     verl,
     wandb_binary,
     wandb_chart,
@@ -64,9 +66,9 @@ from tests.cli.running import ROOT
 MODULES: tuple[Ingester, ...] = (
     aligned, amd_smi, bandwidth_baseline, blocks, collective_timings, columnar_files, console_generic, csv, dcgm, deepspeed, dmon, epoch_blocks, espnet, fairseq,
     hf_console, job_log, json_whole, jsonl, kernel_log, layer_lines, leading_steps, litgpt, llmc, maxtext, megatron, megatron_golden,
-    mllog, modded_nanogpt, nanogpt, nccl_tests, network_screens, nvidia_smi, nvidia_smi_text, nvidia_smi_xml,
+    mllog, modded_nanogpt, nanogpt, nccl_tests, network_screens, nvidia_smi, nvidia_smi_text, nvidia_smi_xml, nvlink,
     openai_logger, openmmlab, port_counters, progress_bars, sacred, settings, single_metric, sqlite, step_bars, step_pairs, tfevents,
-    torchtitan, trainer_state, verl, wandb_binary, wandb_chart, wandb_system,
+    torchtitan, trainer_state, transceivers, verl, wandb_binary, wandb_chart, wandb_system,
 )  # fmt: skip
 """Held to the protocol by the type checker, which cannot see through an import by name."""
 

@@ -99,18 +99,6 @@ def test_the_table_in_a_loop_is_a_series() -> None:
     assert frame["time"][2] - frame["time"][0] == 60
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("        GPU0    GPU1    CPU Affinity\nGPU0     X      NV8     0-31\n", "topo -m"),
-        ("GPU 0: NVIDIA H200 (UUID: GPU-0000)\n\t Link 0: 26.562 GB/s\n", "nvlink -s"),
-    ],
-)
-def test_other_screens_are_refused_by_name(text: str, name: str) -> None:
-    with pytest.raises(InputError, match=name):
-        read(text)
-
-
 def test_an_empty_table_is_refused() -> None:
     with pytest.raises(InputError, match="holds no GPU"):
         read(TABLE.splitlines()[2])
