@@ -56,7 +56,7 @@ TABLES: Final[dict[str, dict[str, pl.DataType | type[pl.DataType]]]] = {
     },
     "collectives": {
         "run": pl.String, "source": pl.Int32, "line": pl.Int64, "section": pl.Int32, "cycle": pl.Int32,
-        "collective": pl.String, "size": pl.Int64, "count": pl.Int64, "type": pl.String, "redop": pl.String,
+        "collective": pl.Categorical, "size": pl.Int64, "count": pl.Int64, "type": pl.Categorical, "redop": pl.Categorical,
         "root": pl.Int32, "in_place": pl.Boolean, "time": pl.Float64, "cpu_time": pl.Boolean, "algbw": pl.Float64,
         "busbw": pl.Float64, "wrong": pl.Float64, "t_min": pl.Float64, "t_max": pl.Float64, "t_p99": pl.Float64,
         "t_cv": pl.Float64,

@@ -56,37 +56,70 @@ _PATTERNS: Final[tuple[tuple[str, str, str, str], ...]] = (
 
 def devices(lines: pl.DataFrame) -> pl.DataFrame:
     """The rank list: line, rank, group, pid, host, gpu, bus_id, model."""
-    found = lines.filter(pl.col("text").str.contains(" device ", literal=True))
-    return (
-        found.select("line", p=pl.col("text").str.extract_groups(_DEVICE))
-        .unnest("p")
-        .filter(pl.col("rank").is_not_null())
-        .with_columns(
-            pl.col("rank", "group", "gpu").cast(pl.Int32, strict=False),
-            pl.col("pid").cast(pl.Int64, strict=False),
-            pl.col("model").replace("", None),
+    text = pl.col("text").str
+    plain = _parted(lines.filter(text.starts_with("#") & text.contains(" device ", literal=True)))
+    odd = lines.filter(text.contains(" device ", literal=True)).join(plain.select("line"), on="line", how="anti")
+    found = odd.select("line", p=text.extract_groups(_DEVICE)).unnest("p").filter(pl.col("rank").is_not_null())
+    if found.height:
+        plain = pl.concat(
+            [plain, found.with_columns(pl.col("model").replace("", None)).cast(plain.schema, strict=False)]
         )
+    # Thousands of ranks share few hosts and fewer models.
+    return plain.sort("line").with_columns(pl.col("host", "model").cast(pl.Categorical))
+
+
+def _parted(lines: pl.DataFrame) -> pl.DataFrame:
+    """Device lines that are nothing else, parted at their words: ten times the speed of a pattern."""
+
+    def cut(column: str, word: str, first: str, second: str) -> pl.Expr:
+        return pl.col(column).str.splitn(word, 2).struct.rename_fields([first, second])
+
+    parts = (
+        lines.select("line", cut("text", " on ", "who", "place"))
+        .unnest("text")
+        .with_columns(cut("who", "Rank", "lead", "who"), cut("place", " device ", "host", "place"))
+    )
+    parts = parts.unnest("who", "place").with_columns(
+        cut("who", "Pid", "who", "pid"), cut("place", "[", "gpu", "place")
+    )
+    parts = parts.unnest("who", "place").with_columns(
+        cut("who", "Group", "rank", "group"), cut("place", "]", "bus_id", "model")
+    )
+    parts = parts.unnest("who", "place")
+    number = {"rank": pl.Int32, "group": pl.Int32, "pid": pl.Int64, "gpu": pl.Int32}
+    parts = parts.with_columns(
+        *(pl.col(name).str.strip_chars().cast(kind, strict=False) for name, kind in number.items()),
+        pl.col("host", "model").str.strip_chars(),
+    )
+    whole = pl.col("rank").is_not_null() & pl.col("gpu").is_not_null() & pl.col("bus_id").is_not_null()
+    whole &= pl.col("lead").str.strip_chars("# ").eq("") & ~pl.col("host").str.contains(" ", literal=True)
+    return parts.filter(whole).select(
+        "line", "rank", "group", "pid", "host", "gpu", "bus_id", pl.col("model").replace("", None)
     )
 
 
 def facts(lines: pl.DataFrame) -> pl.DataFrame:
     """What the lines say about versions, configuration, footers, failures and NCCL's choices: line, scope, key, value."""
     words = sorted({word for _, _, word, _ in _PATTERNS})
-    few = lines.filter(pl.col("text").str.contains_any(words)).with_columns(
-        word=pl.col("text").str.extract_many(words, overlapping=True).list.unique()
-    )
-    few = few.explode("word")
-    out = [pl.DataFrame(schema={"line": pl.Int64, "scope": pl.String, "key": pl.String, "value": pl.String})]
-    by_word = {str(key[0]): part for key, part in few.partition_by("word", as_dict=True).items()}
-    for scope, key, word, pattern in _PATTERNS:
-        if word not in by_word:
+    few = lines.filter(pl.col("text").str.contains_any(words))
+    # Every run of a log prints the same settings: each text is looked at once.
+    texts = few.select("text").unique()
+    by_word = texts.with_columns(word=pl.col("text").str.extract_many(words, overlapping=True).list.unique())
+    parts = {str(key[0]): part for key, part in by_word.explode("word").partition_by("word", as_dict=True).items()}
+    hits = []
+    for order, (scope, key, word, pattern) in enumerate(_PATTERNS):
+        if word not in parts:
             continue
-        value = pl.col("text").str.extract(pattern)
-        hits = by_word[word].select("line", scope=pl.lit(scope), key=pl.lit(key), value=value).drop_nulls("value")
+        found = parts[word].select(
+            "text", scope=pl.lit(scope), key=pl.lit(key), value=pl.col("text").str.extract(pattern), order=pl.lit(order)
+        )
+        found = found.drop_nulls("value")
         if scope == "failure":
-            hits = hits.with_columns(value=pl.Series([redact(said) for said in hits["value"]], dtype=pl.String))
-        out.append(hits)
-    return pl.concat(out).sort("line", maintain_order=True)
+            found = found.with_columns(value=pl.Series([redact(said) for said in found["value"]], dtype=pl.String))
+        hits.append(found)
+    if not hits:
+        return pl.DataFrame(schema={"line": pl.Int64, "scope": pl.String, "key": pl.String, "value": pl.String})
+    return few.join(pl.concat(hits), on="text").sort("line", "order").select("line", "scope", "key", "value")
 
 
 def condensed(facts: pl.DataFrame) -> pl.DataFrame:

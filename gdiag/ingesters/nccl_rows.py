@@ -9,12 +9,11 @@ What that leaves (rows with other output glued in, behind unknown prefixes, with
 from __future__ import annotations
 
 import io
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import polars as pl
 
-_TYPES: Final = (
+TYPE_NAMES: Final = (
     "float", "half", "double", "bfloat16", "char", "int8", "int32", "int64", "uint8", "uint32", "uint64",
     "f8e4m3", "f8e5m2", "f8e4m2", "f8e5m3", "fp8_e4m3", "fp8_e5m2",
 )  # fmt: skip
@@ -30,21 +29,14 @@ _GLUED: Final = (
 )
 _MIXED: Final = ["[", "NCCL", "Test "]
 _ANYWHERE: Final = rf"(?:^|[^\w.])(?P<size>\d[\d_,]*)\s+(?P<count>\d[\d_,]*)\s+(?P<rest>(?:{TYPES})(?:\s.*)?)$"
-_REDOPS: Final = ("sum", "prod", "min", "max", "avg", "mulsum", "none", "all", "custom")
-_HEADER: Final = r"\b(?:size|bytes)\s+(?:count|N)\s+type\b"
+REDOPS: Final = ("sum", "prod", "min", "max", "avg", "mulsum", "none", "all", "custom")
+HEADER: Final = r"\b(?:size|bytes)\s+(?:count|N)\s+type\b"
 _FIGURE: Final = r"^\s*[\dN]"
 GROUP: Final = ("time", "algbw", "busbw", "wrong")
 EXTRA: Final = ("t_min", "t_max", "t_p99", "t_cv")
-_FLAGS: Final = ("has_root", "per_iteration", "milliseconds", "cpu_time", "in_place_only")
+FLAGS: Final = ("has_root", "per_iteration", "milliseconds", "cpu_time", "in_place_only")
 _CELLS: Final = 24
 """More than the cells of the longest row."""
-_FOREIGN: Final = ["#", "NCCL", "Test "]
-"""Signs of lines that are not or not only a row."""
-_FLOATS: Final = tuple(f"c{i}" for i in range(5, 23))
-_ALIGNED: Final[dict[str, type[pl.DataType]]] = {
-    "c0": pl.String, "c1": pl.Int64, "c2": pl.Int64, "c3": pl.String, "c4": pl.String, **dict.fromkeys(_FLOATS, pl.Float64),
-}  # fmt: skip
-"""Cells of an aligned row: nothing or a prefix, size, count, type, operation or first figure, figures."""
 _SHAPE: Final = ["start", "width", "groups", "milliseconds"]
 _TORN: Final = "row without a complete set of figures"
 
@@ -60,66 +52,6 @@ def text_lines(piece: bytes, first: int) -> pl.DataFrame:
     )
 
 
-def aligned(lines: pl.DataFrame, heads: pl.DataFrame) -> pl.DataFrame:
-    """Complete rows of `lines` that are nothing but a row, behind one word of a prefix at most; columns as of `rows`."""
-    text = lines["text"]
-    bare = text.str.contains_any(_TYPE_WORDS) & ~text.str.contains_any(_FOREIGN)
-    found = lines.filter(bare)
-    if not found.height:
-        return _empty()
-    cells = pl.read_csv(
-        io.BytesIO(_single_blanks(found["text"])), separator=" ", quote_char=None, schema=_ALIGNED,
-        truncate_ragged_lines=True, ignore_errors=True,
-    ).with_columns(line=found["line"])  # fmt: skip
-    cells = cells.filter(pl.col("c3").is_in(_TYPES) & pl.col("c1").is_not_null() & pl.col("c2").is_not_null())
-    op = pl.col("c4").is_in(_REDOPS).fill_null(value=False)
-    shape = cells.select("line", op=op, n=pl.sum_horizontal(pl.col(name).is_not_null() for name in _FLOATS))
-    shape = shape.join_asof(heads, on="line", strategy="backward").with_columns(pl.col(_FLAGS).fill_null(value=False))
-    kinds = shape.select(kind=pl.struct(pl.exclude("line")).rank("dense"))["kind"]
-    sides = []
-    for kind in kinds.unique():
-        mine = kinds == kind
-        sides += _aligned_sides(cells.filter(mine), shape.row(int(mine.arg_max() or 0), named=True))
-    return pl.concat([_empty(), *sides]).sort("line", maintain_order=True)
-
-
-def _single_blanks(texts: pl.Series) -> bytes:
-    """Lines under a header of all columns, runs of blanks made one, N/A as NaN."""
-    data = np.frombuffer(str(texts.str.join("\n")[0]).encode(), dtype=np.uint8)
-    blank = data == ord(" ")
-    single: bytes = data[~np.append(False, blank[1:] & blank[:-1])].tobytes()
-    return " ".join(_ALIGNED).encode() + b"\n" + single.replace(b"N/A", b"nan")
-
-
-def _aligned_sides(part: pl.DataFrame, shape: dict[str, Any]) -> list[pl.DataFrame]:
-    """The sides of rows of one shape whose figures leave no gap; none where they make no whole sides."""
-    width, groups = (8 if shape["per_iteration"] else 4), (1 if shape["in_place_only"] else 2)
-    if not shape["op"]:
-        part = part.with_columns(f0=pl.col("c4").cast(pl.Float64, strict=False))
-    figures = [*([] if shape["op"] else ["f0"]), *_FLOATS]
-    count = int(shape["n"]) + (not shape["op"])
-    rooted = count - groups * width
-    if rooted not in (0, 1):
-        return []
-    part = part.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in figures[:count]))
-    head = part.select(
-        "line", size="c1", count="c2", type="c3", redop=pl.col("c4") if shape["op"] else pl.lit(None, pl.String),
-        root=pl.col(figures[0]).cast(pl.Int32, strict=False) if rooted else pl.lit(None, pl.Int32),
-        cpu_time=pl.lit(value=bool(shape["cpu_time"])),
-    )  # fmt: skip
-    names = (*GROUP, *EXTRA)[:width]
-    found = []
-    for group in range(groups):
-        own = figures[rooted + group * width : rooted + (group + 1) * width]
-        cells = {name: pl.col(cell) for name, cell in zip(names, own, strict=True)}
-        cells["time"] = cells["time"] * (1e3 if shape["milliseconds"] else 1.0)
-        cells["wrong"] = cells["wrong"].fill_nan(None)
-        side = part.select(**cells, **{name: pl.lit(None, pl.Float64) for name in EXTRA if name not in names})
-        in_place = pl.lit(value=bool(group) or groups == 1).alias("in_place")
-        found.append(pl.concat([head, side], how="horizontal").with_columns(in_place).select(_empty().columns))
-    return found
-
-
 def stripped(lines: pl.DataFrame) -> pl.DataFrame:
     """`lines` (line, text) without launcher prefixes: mpirun tags, srun and hydra ranks, time stamps, pod names."""
     text = pl.col("text")
@@ -130,6 +62,8 @@ def stripped(lines: pl.DataFrame) -> pl.DataFrame:
 def split(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Rows (line, text, tokens from the size on) and all other lines; rows with other output glued in are in both."""
     maybe = lines["text"].str.contains_any(_TYPE_WORDS)
+    if not maybe.any():
+        return lines.clear().with_columns(tokens=pl.lit(None, pl.List(pl.String))), lines
     candidates = lines.filter(maybe)
     text = pl.col("text")
     mixed = text.str.contains_any(_MIXED)
@@ -137,7 +71,7 @@ def split(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     found = candidates.with_columns(mixed=mixed, body=pl.coalesce(cut, text))
     found = found.with_columns(tokens=pl.col("body").str.extract_all(r"\S+"))
     cells = pl.col("tokens").list
-    shaped = cells.get(2, null_on_oob=True).is_in(_TYPES)
+    shaped = cells.get(2, null_on_oob=True).is_in(TYPE_NAMES)
     for i in (0, 1):
         shaped &= cells.get(i, null_on_oob=True).cast(pl.Int64, strict=False).is_not_null()
     shaped_mask = found.select(shaped.fill_null(value=False)).to_series()
@@ -164,7 +98,7 @@ def _anywhere(lines: pl.DataFrame) -> pl.DataFrame:
 
 def headers(lines: pl.DataFrame) -> pl.DataFrame:
     """Column headers: line, has_root, per_iteration, milliseconds, cpu_time, in_place_only."""
-    found = lines.filter(pl.col("text").str.contains("type", literal=True)).filter(pl.col("text").str.contains(_HEADER))
+    found = lines.filter(pl.col("text").str.contains("type", literal=True)).filter(pl.col("text").str.contains(HEADER))
     above = lines.filter(pl.col("text").str.contains("in-place", literal=True)).select(
         line=pl.col("line") + 1, in_place_only=~pl.col("text").str.contains("out-of-place", literal=True)
     )
@@ -184,7 +118,7 @@ def headers(lines: pl.DataFrame) -> pl.DataFrame:
 
 def no_headers() -> pl.DataFrame:
     """An empty table as `headers` makes it."""
-    return pl.DataFrame(schema={"line": pl.Int64, **dict.fromkeys(_FLAGS, pl.Boolean)})
+    return pl.DataFrame(schema={"line": pl.Int64, **dict.fromkeys(FLAGS, pl.Boolean)})
 
 
 def rows(
@@ -196,7 +130,7 @@ def rows(
     count, type, redop, root, in_place, time [µs], cpu_time, algbw, busbw [GB/s], wrong, t_min, t_max, t_p99 [µs], t_cv [%].
     """
     if not found.height:
-        return _empty(), pl.DataFrame(schema={"line": pl.Int64, "reason": pl.String, "text": pl.String})
+        return empty(), pl.DataFrame(schema={"line": pl.Int64, "reason": pl.String, "text": pl.String})
     cells = pl.col("tokens").list
     wide = found.select("line", "text", **{f"t{i}": cells.get(i, null_on_oob=True) for i in range(_CELLS)})
     parts = _completed(_shaped(wide, heads), others, taken)
@@ -218,10 +152,10 @@ def _shaped(wide: pl.DataFrame, heads: pl.DataFrame) -> pl.DataFrame:
     return (
         wide.join_asof(heads, on="line", strategy="backward")
         .with_columns(
-            pl.col(_FLAGS).fill_null(value=False),
+            pl.col(FLAGS).fill_null(value=False),
             n=pl.sum_horizontal(pl.col(name).is_not_null() for name in cells).cast(pl.Int64),
             stamp=pl.when(stamped.fill_null(value=False)).then(2).otherwise(0),
-            op=pl.col("t3").is_in(_REDOPS).fill_null(value=False).cast(pl.Int64),
+            op=pl.col("t3").is_in(REDOPS).fill_null(value=False).cast(pl.Int64),
         )
         .with_columns(
             width=pl.when("per_iteration").then(8).otherwise(4),
@@ -238,7 +172,7 @@ def _table(parts: pl.DataFrame) -> pl.DataFrame:
     whole = parts.filter(pl.col("groups") > 0)
     alike = [whole] if whole.select(_SHAPE).n_unique() == 1 else whole.partition_by(_SHAPE)
     sides = [side for part in alike if part.height for side in _sides(part)]
-    table = pl.concat([_empty(), *sides]).sort("line", "in_place", maintain_order=True)
+    table = pl.concat([empty(), *sides]).sort("line", "in_place", maintain_order=True)
     return table.filter(pl.col("size").is_not_null())
 
 
@@ -247,8 +181,8 @@ def _sides(part: pl.DataFrame) -> list[pl.DataFrame]:
     start, width, groups = (int(part[name][0]) for name in ("start", "width", "groups"))
     scale = 1e3 if part["milliseconds"][0] else 1.0
     head = part.select(
-        "line", size=_whole(pl.col("t0")), count=_whole(pl.col("t1")), type="t2",
-        redop=pl.col("t3") if part["op"][0] else pl.lit(None, pl.String),
+        "line", size=_whole(pl.col("t0")), count=_whole(pl.col("t1")), type=pl.col("t2").cast(pl.Categorical),
+        redop=(pl.col("t3") if part["op"][0] else pl.lit(None, pl.String)).cast(pl.Categorical),
         root=pl.col(f"t{start - 1}").cast(pl.Int32, strict=False) if part["rooted"][0] else pl.lit(None, pl.Int32),
         cpu_time="cpu_time",
     )  # fmt: skip
@@ -263,7 +197,7 @@ def _sides(part: pl.DataFrame) -> list[pl.DataFrame]:
         side = pl.concat([head, figures], how="horizontal").with_columns(
             pl.col("time") * scale, in_place=in_place, **{x: pl.lit(None, pl.Float64) for x in EXTRA if x not in names}
         )
-        found.append(side.filter(pl.col("time").is_not_null() & pl.col("busbw").is_not_null()).select(_empty().columns))
+        found.append(side.filter(pl.col("time").is_not_null() & pl.col("busbw").is_not_null()).select(empty().columns))
     return found
 
 
@@ -300,9 +234,9 @@ def _completed(parts: pl.DataFrame, others: pl.DataFrame, taken: pl.Series) -> p
     return pl.concat([parts.join(grown.select("line"), on="line", how="anti"), grown.cast(parts.schema)])
 
 
-def _empty() -> pl.DataFrame:
+def empty() -> pl.DataFrame:
     figures = dict.fromkeys((*GROUP, *EXTRA), pl.Float64)
     return pl.DataFrame(
-        schema={"line": pl.Int64, "size": pl.Int64, "count": pl.Int64, "type": pl.String, "redop": pl.String,
+        schema={"line": pl.Int64, "size": pl.Int64, "count": pl.Int64, "type": pl.Categorical, "redop": pl.Categorical,
                 "root": pl.Int32, "in_place": pl.Boolean, "cpu_time": pl.Boolean, **figures}
     )  # fmt: skip

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError
-from gdiag.ingesters import load, nccl_tests
+from gdiag.ingesters import load, nccl_pieces, nccl_tests
 from gdiag.ingesters.reading import Input, Options
 from tests.ingesters.nccl_formats import Bench, Version, document, text
 
@@ -146,7 +146,7 @@ def test_pieces_of_a_long_file_are_read_as_one(monkeypatch: pytest.MonkeyPatch) 
     data = content.encode()
     whole = nccl_tests.read(Input("x", b"", content=data), Options())
     for size in (700, 1500, 4096):
-        monkeypatch.setattr(nccl_tests, "_CHUNK", size)
+        monkeypatch.setattr(nccl_pieces, "CHUNK", size)
         pieces = nccl_tests.read(Input("x", b"", content=data), Options())
         assert pieces.collectives is not None
         assert whole.collectives is not None
