@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError, UsageError
-from gdiag.ingesters import checkpoints, job_log, values
+from gdiag.ingesters import checkpoints, envelopes, job_log, values
 from gdiag.ingesters.assemble import assemble
 from gdiag.ingesters.files import HEAD, gather
 from gdiag.ingesters.formats import FORMATS, GUESSES
@@ -146,6 +146,8 @@ def _read(given: Input, options: Options) -> Reading:
         raise InputError(f"{given.path} is empty")
     if given.head.startswith(_LFS):
         raise InputError(f"{given.path} is a Git LFS pointer and not the file it stands for: git lfs pull fetches that")
+    if (inside := envelopes.unwrapped(given)) is not None:
+        return _noted(given, _wrapped(given, *inside, options))
     ingester = recognise(given)
     if ingester is None:
         if (below := _below_others(given, options)) is None:
@@ -162,6 +164,21 @@ def _read(given: Input, options: Options) -> Reading:
         said = values.escape(str(error).partition("\n")[0], 160)
         raise InputError(f"{given.path} looks like {ingester.FORMAT} and is damaged: {said}") from error
     return _noted(given, reading)
+
+
+def _wrapped(given: Input, lines: Input, hosts: Mapping[int, str], options: Options) -> Reading:
+    """What the log lines inside JSON hold."""
+    ingester = recognise(lines)
+    if ingester is None:
+        raise InputError(f"{given.path} wraps log lines in JSON, and they are of no format that gdiag knows")
+    try:
+        reading = ingester.read(lines, options)
+    except _DAMAGE as error:
+        said = values.escape(str(error).partition("\n")[0], 160)
+        raise InputError(f"{given.path} looks like {ingester.FORMAT} in JSON and is damaged: {said}") from error
+    notes = (envelopes.NOTE, *(n for n in reading.source.notes if "without a zone" not in n))
+    events = None if reading.events is None else envelopes.at_hosts(reading.events, hosts)
+    return replace(reading, events=events, source=replace(reading.source, notes=notes))
 
 
 def _noted(given: Input, reading: Reading) -> Reading:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import claims, columns, json_chunks, json_columnar
+from gdiag.ingesters import claims, columns, envelopes, json_chunks, json_columnar
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import escape
 
@@ -54,10 +55,23 @@ def read(given: Input, options: Options) -> Reading:
         notes.append(f"{found.glued} lines held several objects glued together, all read")
     if found.repaired:
         notes.append(f"{found.repaired} lines held NUL bytes or broken UTF-8 and were read without them")
-    return columns.reading(
+    reading = columns.reading(
         given.path, FORMAT, frame, options, rejects=_rejects(found), notes=notes, rows=found.objects,
         unused=[name for name, numeric in found.unused.items() if numeric],
     )  # fmt: skip
+    if envelopes.worth(found.unused, bool(found.bad)):
+        return _with_events(reading, envelopes.events(given.data(), options.tz))
+    return reading
+
+
+def _with_events(reading: Reading, machine: pl.DataFrame | None) -> Reading:
+    """The reading with what the machine reports among its rows; such lines are no rejects."""
+    if machine is None:
+        return reading
+    bad = None if reading.rejects is None else reading.rejects.filter(~pl.col("line").is_in(machine["line"].implode()))
+    events = machine if reading.events is None else pl.concat([reading.events, machine], how="diagonal_relaxed")
+    source = replace(reading.source, rejected=0 if bad is None else bad["line"].n_unique())
+    return replace(reading, source=source, events=events, rejects=bad)
 
 
 def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:

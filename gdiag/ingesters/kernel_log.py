@@ -16,7 +16,7 @@ FORMAT = "kernel-log"
 
 _KERNEL = re.compile(
     rb"(?m)NVRM: |nvidia-nvswitch\d+: |nvidia-peermem |mlx5_core |mlx5_\w+:\d+:\(pid |^(?:\d+,\d+,\d+,\S*;)|^kern  :\w+ *: |^\[[ \d]+\.\d{6}\] |"
-    rb"^\w{3} +\d+ \d\d:\d\d:\d\d \S+ kernel: |\] \[(?:INFO|ERROR|WARN\w*)\] \[tid \d+\] |XidCriticalError"
+    rb"^\w{3} +\d+ \d\d:\d\d:\d\d \S+ kernel: |^\d{4}-\d\d-\d\dT\S+ \S+ kernel: |\] \[(?:INFO|ERROR|WARN\w*)\] \[tid \d+\] |XidCriticalError"
 )
 _NCCL = re.compile(rb"NCCL (?:WARN|INFO) |ProcessGroupNCCL\.cpp:\d+\]|Watchdog caught collective")
 _STEPS = re.compile(rb"(?i)\b(?:loss|lr|learning.rate)\b\s*[:=|]\s*\S*\d")

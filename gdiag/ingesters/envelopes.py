@@ -1,0 +1,280 @@
+"""Log lines inside JSON: journalctl -o json, docker's json-file, fluentd, Loki, CloudWatch, Stackdriver, Elasticsearch, Splunk.
+
+What a collector wraps is unwrapped to the lines that the machine or the program printed, each behind its moment and, for the
+kernel's, its host, as `journalctl -o short-iso` prints them; the readers of plain logs do the rest. Field names: systemd's
+journal fields, docker's json-file driver, fluent-bit's kubernetes filter, Loki's and CloudWatch's query results.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters import claims, machine_lines, text
+from gdiag.ingesters.reading import Input, Options
+
+_MESSAGES: Final = (
+    "MESSAGE", "log", "message", "msg", "textPayload", "@message", "line", "_raw", "body", "jsonPayload.message", "jsonPayload.MESSAGE", "fields.message",
+)  # fmt: skip
+_TIMES: Final = (
+    "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP", "time", "@timestamp", "timestamp", "ts", "_time", "date", "eventTime",
+)  # fmt: skip
+_HOSTS: Final = (
+    "_HOSTNAME", "kubernetes.host", "kubernetes.node_name", "kubernetes.nodeName", "k8s.node.name", "node_name", "nodeName", "hostname",
+    "host.name", "host.hostname", "host", "node", "instance", "resource.labels.node_name", "resource.labels.instance_id", "logStreamName",
+)  # fmt: skip
+_INSIDE: Final = ("_source", "result", "labels", "stream")
+"""Objects whose fields count as the record's own."""
+_LIKE: Final = frozenset(
+    {"stream", "PRIORITY", "_TRANSPORT", "SYSLOG_IDENTIFIER", "kubernetes", "labels", "severity", "level", "docker"}
+)
+"""Fields beside a message that speak for a collector even without a clock."""
+_TRAINING: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step"})
+_LOOK: Final = 40
+_SHARE: Final = 0.6
+_LARGEST: Final = 1 << 28
+_MOST: Final = 20_000
+_HEAD: Final = 1 << 16
+_KERNEL: Final = ("NVRM: ", "nvidia-nvswitch", "mlx5_core")
+NOTE: Final = "log lines unwrapped from JSON"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One wrapped line."""
+
+    message: str
+    time: float | None
+    """Unix seconds."""
+    host: str | None
+    kernel: bool
+
+    def printed(self) -> str:
+        """As a journal prints it; line breaks inside become blanks, for numbers of lines to stay."""
+        stamp = (
+            "" if self.time is None else datetime.fromtimestamp(self.time, UTC).isoformat(timespec="microseconds") + " "
+        )
+        source = f"{self.host or 'localhost'} kernel: " if self.kernel and stamp else ""
+        return stamp + source + " ".join(self.message.split("\n")).strip()
+
+
+def unwrapped(given: Input) -> tuple[Input, dict[int, str]] | None:
+    """The lines inside, as a file of their own, and the host of each; None where the content is no wrapped log."""
+    if given.head.lstrip()[:1] not in (b"{", b"[") or given.opened()[1] > _LARGEST:
+        return None
+    if not any(f'"{name.rpartition(".")[2]}"'.encode() in given.head for name in (*_MESSAGES, "values")):
+        return None
+    start = list(islice(_records(given.head, whole=False), _LOOK))
+    wrapped = sum(_wraps(record) for record in start)
+    if not start or wrapped < _SHARE * len(start):
+        return None
+    lines: dict[int, Line] = {}
+    for number, record in enumerate(_records(given.data(), whole=True), 1):
+        if record is not None and (line := of(record)) is not None:
+            lines[number] = line
+    if not lines:
+        return None
+    content = "\n".join(lines[i].printed() if i in lines else "" for i in range(1, max(lines) + 1)).encode() + b"\n"
+    return replace(given, head=_head(content), content=content, file=None), {
+        i: line.host for i, line in lines.items() if line.host
+    }
+
+
+def of(record: Mapping[str, object]) -> Line | None:
+    """The line that a record wraps, None where it wraps none."""
+    flat = _flat(record)
+    message = next((flat[name] for name in _MESSAGES if name in flat), None)
+    if isinstance(message, list) and all(isinstance(c, int) and 0 <= c < 256 for c in message):
+        message = bytes(message).decode("utf-8", errors="replace")
+    if not isinstance(message, str):
+        return None
+    host = next((value for name in _HOSTS if isinstance(value := flat.get(name), str) and value), None)
+    time = next(
+        (
+            t
+            for name in _TIMES
+            if (t := _moment(flat.get(name), micros=name.endswith("REALTIME_TIMESTAMP"))) is not None
+        ),
+        None,
+    )
+    kernel = "kernel" in (flat.get("_TRANSPORT"), flat.get("SYSLOG_IDENTIFIER")) or message.startswith(_KERNEL)
+    return Line(message, time, host.split("/")[-1][:80] if host else None, kernel)
+
+
+def worth(names: Iterable[str], bad: bool) -> bool:
+    """Whether a JSON log of steps may hold machine lines besides: bad lines, or fields that wrap messages."""
+    return bad or not set(_MESSAGES).isdisjoint(names)
+
+
+def events(data: bytes, tz: str | None) -> pl.DataFrame | None:
+    """Machine events of wrapped or bare lines among the rows of another JSON log, by their numbers."""
+    rows: list[tuple[int, str]] = []
+    hosts: dict[int, str] = {}
+    for number, raw in _telling(data):
+        line = of(record) if (record := _object(raw)) is not None else None
+        shown = (
+            line.printed() if line is not None else raw.decode("utf-8", errors="replace") if record is None else None
+        )
+        if shown is not None:
+            rows.append((number, shown))
+        if line is not None and line.host:
+            hosts[number] = line.host
+    found = machine_lines.events(rows, tz, None)[0] if rows else None
+    return at_hosts(found, hosts) if found is not None and found.height else None
+
+
+def _telling(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines that hold one of the needles; found by searching the whole, as most lines hold none."""
+    starts: set[int] = set()
+    for needle in machine_lines.NEEDLES:
+        at = data.find(needle.encode())
+        while at >= 0 and len(starts) < _MOST:
+            starts.add(data.rfind(b"\n", 0, at) + 1)
+            end = data.find(b"\n", at)
+            at = data.find(needle.encode(), end) if end >= 0 else -1
+    number, before = 1, 0
+    for start in sorted(starts):
+        number += data.count(b"\n", before, start)
+        before = start
+        end = data.find(b"\n", start)
+        yield number, data[start : end if end >= 0 else len(data)]
+
+
+def at_hosts(events: pl.DataFrame, hosts: Mapping[int, str]) -> pl.DataFrame:
+    """Events with the host of their line where they name none."""
+    if not hosts or "line" not in events.columns:
+        return events
+    host = pl.col("line").replace_strict(dict(hosts), default=None, return_dtype=pl.String)
+    own = pl.col("host") if "host" in events.columns else pl.lit(None, pl.String)
+    return events.with_columns(pl.coalesce(own.replace("localhost", None), host).alias("host"))
+
+
+def _wraps(record: Mapping[str, object] | None) -> bool:
+    if record is None:
+        return False
+    flat = _flat(record)
+    if not any(isinstance(flat.get(name), str | list) for name in _MESSAGES):
+        return False
+    if _TRAINING & claims.known([name.replace(".", "/") for name in flat], Options()):
+        return False
+    return any(name in flat for name in (*_TIMES, *_HOSTS)) or bool(_LIKE & set(record))
+
+
+def _records(data: bytes, *, whole: bool) -> Iterator[Mapping[str, object] | None]:
+    """Objects line by line, None for lines that are none; of one document those of its list.
+
+    whole: the data are complete, so that a document can be read; else its first objects are looked for.
+    """
+    first = data.lstrip().partition(b"\n")[0]
+    if _object(first) is not None and b"\n" in data.strip():
+        for raw in data.rstrip(b"\n").split(b"\n"):
+            yield _object(raw)
+        return
+    text_ = data.decode("utf-8", errors="replace").strip()
+    try:
+        yield from _inside(json.loads(text_))
+        return
+    except (ValueError, RecursionError):
+        pass
+    yield from _loose(text_, most=None if whole else _LOOK)
+
+
+def _loose(text_: str, most: int | None) -> Iterator[Mapping[str, object]]:
+    """Complete objects of a document that is cut, from where its list begins."""
+    decoder = json.JSONDecoder()
+    at = max(text_.find("[") + 1, 0)
+    count = 0
+    while (at := text_.find("{", at)) >= 0 and (most is None or count < most):
+        try:
+            record, at = decoder.raw_decode(text_, at)
+        except (ValueError, RecursionError):
+            at += 1
+            continue
+        for found in _inside([record]):
+            count += 1
+            yield found
+
+
+def _inside(document: object) -> Iterator[Mapping[str, object]]:
+    """Records of a query's answer: Loki's streams, CloudWatch's events and fields, Elasticsearch's hits, a plain list."""
+    if isinstance(document, dict):
+        for name in ("data", "result", "hits", "events", "results", "entries", "logs"):
+            if isinstance(inner := document.get(name), dict | list):
+                yield from _inside(inner)
+                return
+        if isinstance(values := document.get("values"), list):
+            labels = document.get("stream")
+            for pair in values:
+                if isinstance(pair, list) and len(pair) > 1:
+                    yield {"timestamp": pair[0], "line": pair[1], "labels": labels if isinstance(labels, dict) else {}}
+            return
+        yield document
+    elif isinstance(document, list):
+        for item in document:
+            if isinstance(item, list) and item and all(isinstance(c, dict) and "field" in c for c in item):
+                yield {str(c["field"]): c.get("value") for c in item}
+            elif isinstance(item, dict | list):
+                yield from _inside(item) if isinstance(item, list) or "values" in item else iter((item,))
+
+
+def _object(raw: bytes) -> Mapping[str, object] | None:
+    if raw.lstrip()[:1] != b"{":
+        return None
+    try:
+        record = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _flat(record: Mapping[str, object]) -> dict[str, object]:
+    """Fields by their dotted names, two levels deep; those of INSIDE under their bare names too."""
+    flat: dict[str, object] = {}
+    for key, value in record.items():
+        flat[key] = value
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                flat[f"{key}.{name}"] = inner
+                if key in _INSIDE:
+                    flat.setdefault(name, inner)
+                if isinstance(inner, dict):
+                    flat |= {f"{key}.{name}.{k}": v for k, v in inner.items()}
+    return flat
+
+
+def _moment(value: object, *, micros: bool) -> float | None:
+    """Unix seconds of a clock in figures (s, ms, µs or ns by size) or in words with its zone."""
+    try:
+        figure = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+    except ValueError:
+        figure = None
+    if figure is not None:
+        size = abs(figure)
+        seconds = figure / (
+            1e6 if micros else 1e9 if size > 1e17 else 1e6 if size > 1e14 else 1e3 if size > 1e11 else 1.0
+        )
+        return seconds if 1e8 < seconds < 1e10 else None
+    if not isinstance(value, str):
+        return None
+    found = text.clocks(pl.Series([value[:80]]), None)[0]
+    return None if found is None else float(found)
+
+
+def _head(content: bytes) -> bytes:
+    """The first lines, and those from all through it that tell what the log is."""
+    if len(content) <= _HEAD:
+        return content
+    needles = [needle.encode() for needle in machine_lines.NEEDLES]
+    telling: list[bytes] = []
+    for line in content[_HEAD // 2 :].split(b"\n"):
+        if any(needle in line for needle in needles):
+            telling.append(line[:400])
+            if len(telling) == 20:
+                break
+    return content[: _HEAD // 2] + b"\n" + b"\n".join(telling) + b"\n"

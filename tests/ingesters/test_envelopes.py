@@ -1,0 +1,121 @@
+"""Log lines inside JSON give the events of the lines themselves, with their collector's clock and host."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gdiag.errors import InputError
+from gdiag.ingesters import _read, envelopes
+from gdiag.ingesters.reading import Input, Options, Reading
+
+XID = "NVRM: Xid (PCI:0000:9b:00): 79, pid=1234, name=python, GPU has fallen off the bus."
+SXID = "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error"
+LOST = "NVRM: GPU at PCI:0000:9b:00: GPU-1: the GPU has fallen off the bus"
+WATCHDOG = (
+    "[rank1]:[E810 03:04:11.061727749 ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, "
+    "OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600096 milliseconds before timing out."
+)
+AT = 1732364609.95
+ISO = "2024-11-23T12:23:29.95Z"
+
+
+def read(text: str) -> Reading:
+    data = text.encode()
+    return _read(Input("log.json", data[:65536], None, data), Options())
+
+
+def event(reading: Reading) -> dict[str, object]:
+    assert reading.events is not None
+    return reading.events.row(0, named=True)
+
+
+def lines(*records: object) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+FORMS = {
+    "journal": lambda m: lines(
+        {"__REALTIME_TIMESTAMP": "1732364600000000", "_HOSTNAME": "node7", "MESSAGE": "Started session 3"},
+        {"__REALTIME_TIMESTAMP": str(int(AT * 1e6)), "_HOSTNAME": "node7", "_TRANSPORT": "kernel", "MESSAGE": m},
+    ),
+    "journal as bytes": lambda m: lines({"__REALTIME_TIMESTAMP": str(int(AT * 1e6)), "_HOSTNAME": "node7", "MESSAGE": list(m.encode())}),
+    "fluent-bit": lambda m: lines({"log": m + "\n", "time": ISO, "stream": "stderr", "kubernetes": {"host": "node7", "pod_name": "a-0"}}),
+    "node name": lambda m: lines({"message": m, "@timestamp": ISO, "kubernetes": {"node_name": "node7"}}),
+    "beats": lambda m: lines({"@timestamp": ISO, "message": m, "host": {"name": "node7"}}),
+    "loki lines": lambda m: lines({"timestamp": ISO, "labels": {"node": "node7"}, "line": m}),
+    "loki answer": lambda m: json.dumps(
+        {"status": "success", "data": {"result": [{"stream": {"hostname": "node7"}, "values": [[str(int(AT * 1e9)), m]]}]}}, indent=1
+    ),
+    "cloudwatch": lambda m: json.dumps({"events": [{"timestamp": int(AT * 1000), "message": m, "logStreamName": "node7"}]}, indent=2),
+    "cloudwatch insights": lambda m: json.dumps(
+        {"results": [[{"field": "@timestamp", "value": "2024-11-23 12:23:29.950"}, {"field": "@message", "value": m}, {"field": "host", "value": "node7"}]]}
+    ),
+    "stackdriver": lambda m: json.dumps([{"textPayload": m, "timestamp": ISO, "resource": {"labels": {"node_name": "node7"}}}]),
+    "elasticsearch": lambda m: json.dumps({"hits": {"hits": [{"_source": {"@timestamp": ISO, "message": m, "hostname": "node7"}}]}}),
+    "splunk": lambda m: lines({"preview": False, "result": {"_raw": m, "_time": ISO, "host": "node7"}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("message", "kind"), [(XID, "xid"), (SXID, "sxid"), (LOST, "gpu_lost"), (WATCHDOG, "nccl_timeout")]
+)
+def test_every_form_keeps_kind_clock_and_host(form: str, message: str, kind: str) -> None:
+    found = event(read(FORMS[form](message)))
+    assert (found["kind"], found["host"]) == (kind, "node7")
+    assert found["time"] == pytest.approx(AT, abs=0.06)
+    assert found["zone_known"] is not False
+
+
+def test_docker_without_a_host_has_its_clock_and_line() -> None:
+    found = event(
+        read(lines({"log": "hello\n", "stream": "stdout", "time": ISO}, {"log": XID, "stream": "stderr", "time": ISO}))
+    )
+    assert (found["line"], found["bus_id"], found["time"]) == (2, "0000:9b:00", AT)
+
+
+def test_a_console_of_steps_inside_json_is_read_as_one() -> None:
+    rows = [{"log": f"step: {i} loss: {3 - i / 10} lr: 0.001\n", "stream": "stdout", "time": ISO} for i in range(8)]
+    reading = read(lines(*rows))
+    assert reading.steps is not None
+    assert reading.steps["loss"].to_list() == pytest.approx([3 - i / 10 for i in range(8)])
+    assert envelopes.NOTE in reading.source.notes
+
+
+def test_machine_lines_among_the_rows_of_a_step_log() -> None:
+    rows: list[object] = [{"step": i, "loss": 3.0 - i / 100} for i in range(20)]
+    rows.insert(9, {"timestamp": ISO, "host": "node7", "message": XID})
+    reading = read(lines(*rows) + f"Nov 23 12:24:00 node7 kernel: {XID}\n" + "what is this\n")
+    assert reading.steps is not None
+    assert reading.steps.height == 20
+    assert reading.events is not None
+    assert reading.events.filter(pl.col("kind") == "xid")["line"].to_list() == [10, 22]
+    assert reading.rejects is not None
+    assert reading.rejects["line"].to_list() == [23]
+
+
+def test_a_step_log_with_messages_is_no_wrapped_log() -> None:
+    reading = read(lines(*({"ts": 1732364600 + i, "msg": "train", "loss": 2.5, "step": i} for i in range(6))))
+    assert reading.source.format == "jsonl"
+
+
+def test_unknown_lines_inside_json_are_refused_by_that_name() -> None:
+    with pytest.raises(InputError, match="wraps log lines in JSON"):
+        read(lines(*({"log": "hello\n", "time": ISO, "stream": "stdout"} for _ in range(5))))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 400), st.sampled_from(["journal", "loki answer", "cloudwatch", "fluent-bit"]))
+def test_a_cut_export_raises_nothing_but_refusals(cut: int, form: str) -> None:
+    text = FORMS[form](XID)
+    try:
+        reading = read(text[: max(1, len(text) - cut)])
+    except InputError:
+        return
+    if reading.events is not None:
+        assert set(reading.events["kind"]) <= {"xid"}
