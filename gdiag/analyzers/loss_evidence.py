@@ -101,7 +101,7 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
     factor = multiplied(run, view, event)
     if factor is not None:
         measures.append(Measure("factor", factor))
-    if event.kind == "step_up" and view.every <= 2:
+    if event.kind != "spike" and not event.slow and view.every <= 2:
         measures.append(Measure("at_once", _at_once(event)))
     if math.isfinite(event.level_after):
         measures.append(Measure("level_after", event.level_after, unit))
@@ -120,18 +120,25 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
     return tuple(measures)
 
 
+EARLY_ROWS = 6
+"""Rows at their old level that an onset may come before the leap, where it is placed with the first row that stands out."""
+
+
 def _at_once(event: LossEvent) -> bool:
-    """Whether the loss is up with its first rows rather than after a climb of some."""
+    """Whether the loss leaps to its new level from one row to the next rather than climbing there over some."""
     rows = event.curve.value[event.onset : event.onset + 24] - event.level
     if len(rows) < 9:
         return False
     highest = float(np.median(np.lib.stride_tricks.sliding_window_view(rows, 5), axis=1).max())
-    return float(np.median(rows[:3])) >= 0.7 * highest
+    low = np.append(np.abs(rows[:EARLY_ROWS]) < 0.3 * highest, False)
+    leap = int(np.argmin(low))
+    return float(np.median(rows[leap : leap + 3])) >= 0.7 * highest
 
 
 def validation_measures(run: RunView, event: LossEvent) -> Iterable[Measure]:
-    """How validation moves where the training level moves for good; nothing for what recovers or is not evaluated."""
-    if event.kind == "spike" or event.path.kind != "trajectory":
+    """How validation moves where the training level moves for good; nothing for what recovers or is not evaluated, nor
+    for a slow rise, most of which comes after the evaluations that follow its onset."""
+    if event.kind == "spike" or event.slow or event.path.kind != "trajectory":
         return
     change = run.eval_change(event.onset_step)
     if change is not None:

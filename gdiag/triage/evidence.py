@@ -28,6 +28,7 @@ from gdiag.triage.sentences import (
     found,
     in_a_layer,
     kind,
+    leaps,
     machines_own,
     many_jump,
     moved_together,
@@ -94,9 +95,11 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("optimizer_instability", "layer", 1.6, found("GD209", least=Severity.WARNING)),
     Rule("optimizer_instability", "loss", 0.5, after_effect),
     # What is in the data or the configuration is in the first row; weights take steps to go astray.
-    Rule("optimizer_instability", "loss", -0.9, flagged("at_once", "the loss is at its new level from the first row on, without a climb", "GD105")),
-    Rule("config_change", "loss", 0.5, flagged("at_once", "the loss is at its new level from the first row on", "GD105")),
-    Rule("data_order", "loss", 0.5, flagged("at_once", "the loss is at its new level from the first row on", "GD105")),
+    *(Rule(cause, "loss", -1.2, leaps) for cause in (
+        "optimizer_instability", "lr_too_high", "gradient_explosion", "attention_logit_growth", "output_logit_growth",
+    )),
+    Rule("config_change", "loss", 1.2, leaps),
+    Rule("data_order", "loss", 1.2, leaps),
     # A stale second moment is a hypothesis while norms alone speak for it; a logged moment that is outgrown is evidence.
     Rule("optimizer_instability", "numerics", 1.2, found("GD214")),
     Rule("optimizer_instability", "numerics", 2.2, at_least("measured_rms", 2.3, "a layer's gradient outgrows its logged second moment {:.1f}-fold before the onset", "GD214")),

@@ -293,6 +293,10 @@ def many_jump(case: Case) -> str | None:
     return f"{moved:.0f} layers jump in one step, which a flipped bit does not do" if moved and alone is False else None
 
 
+EXPLODED: Final = 10.0
+"""Times its level from which a gradient norm explodes, as GD201 has it."""
+
+
 def quiet_gradient(case: Case) -> str | None:
     """A loss that moves up at once while the gradient norm does not: a rate that is too high moves both."""
     finding = case.find("GD104", "GD105")
@@ -302,6 +306,21 @@ def quiet_gradient(case: Case) -> str | None:
     if ratio is None or z is None or ratio > 1.5 or z < 20:
         return None
     return f"the gradient norm stays at {ratio:.1f} times its level while the loss moves by {z:.0f} times its noise"
+
+
+def leaps(case: Case) -> str | None:
+    """A loss that leaps to a new level while the gradient stays of its size: what it is computed on changed, or a layer died.
+
+    None of the divergences of labelled, trained runs whose rate is too high leaps so.
+    """
+    finding = case.find("GD104", "GD105")
+    if finding is None or finding.measure("at_once") is not True or case.find("GD201", "GD307") is not None:
+        return None
+    ratio = finding.number("grad_ratio")
+    if ratio is not None and ratio >= EXPLODED:
+        return None
+    calm = "" if ratio is None else f", and the gradient norm goes to no more than {ratio:.1f} times its level"
+    return f"the loss is at its new level from one row to the next, without a climb{calm}"
 
 
 def first_after_restart(case: Case) -> str | None:

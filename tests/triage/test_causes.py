@@ -286,3 +286,25 @@ def test_a_stale_second_moment_is_a_hypothesis_until_it_is_logged() -> None:
     assert estimated.band != "high"
     assert {"update norms", "Adam's second moment (exp_avg_sq) per layer"} <= set(estimated.missing)
     assert "Adam's second moment (exp_avg_sq) per layer" not in measured.missing
+
+
+@pytest.mark.parametrize(
+    ("evidence", "others", "cause"),
+    [
+        ((Measure("at_once", True), Measure("grad_ratio", 2.1)), (), "data_order"),
+        ((Measure("at_once", True),), (), "data_order"),
+        ((Measure("at_once", True), Measure("grad_ratio", 80.0)), (), "lr_too_high"),
+        ((Measure("at_once", True),), ("GD201",), "lr_too_high"),
+        ((Measure("at_once", False), Measure("grad_ratio", 2.1)), (), "lr_too_high"),
+    ],
+)
+def test_a_leap_without_exploding_gradients_is_not_put_down_to_the_rate(
+    evidence: tuple[Measure, ...], others: tuple[str, ...], cause: str
+) -> None:
+    where = Location(run="run", step=100)
+    lead = Finding("GD104", "loss-divergence", Severity.CRITICAL, "a divergence", where, evidence)
+    beside = tuple(Finding(code, "x", Severity.WARNING, "x", where) for code in others)
+
+    best = next(c for c in rank(Case("divergence", lead, (lead, *beside), onset=100)) if c.cause != "unknown")
+
+    assert best.cause == cause
