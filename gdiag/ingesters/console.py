@@ -177,10 +177,8 @@ def find(given: Input, options: Options, grammar: Grammar) -> Found:
 
 def lines_with(table: pl.DataFrame, marker: str, needs: Sequence[str] = ()) -> pl.DataFrame:
     """The lines that hold the marker and the other literals."""
-    found = table.filter(pl.col("text").str.contains(marker, literal=True))
-    for word in needs:
-        found = found.filter(pl.col("text").str.contains(word, literal=True))
-    return found.filter(pl.col("text").str.len_bytes() <= console.MAX_LINE)
+    words = [pl.col("text").str.contains(word, literal=True) for word in (marker, *needs)]
+    return table.filter(*words, pl.col("text").str.len_bytes() <= console.MAX_LINE)
 
 
 def with_prefix(wide: pl.DataFrame, options: Options) -> pl.DataFrame:

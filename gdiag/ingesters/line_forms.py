@@ -21,6 +21,7 @@ from gdiag.ingesters.layouts import Layout, Slot
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
 _FEW: Final = 8
@@ -30,16 +31,19 @@ _LENGTHS: Final = 64
 _MISSES: Final = 3
 """Forms that fit under a twentieth of the lines of their length before the others are left."""
 _LONGEST: Final = 4096
-_AT_ONCE: Final = 1 << 20
+_AT_ONCE: Final = 1 << 19
 """Bytes of lines that are worked on at a time: they stay in the processor's cache."""
 _DIGIT: Final = re.compile("[0-9]")
 _NUMBER: Final = re.compile(r"(-?)([0-9]+(?:,[0-9]{3})*)(?:\.([0-9]*))?(?:[eE]([-+]?)([0-9]{1,2}))?")
 _MOST: Final = 15
 """Digits of a number: so many make less than 2^53."""
-_TENS: Final = 10.0 ** np.arange(23)
-"""The powers of ten that a double holds exactly."""
+_SHORT: Final = 8
+"""Digits whose codes make less than 2^31."""
+_EXACT: Final = 22
+"""The largest power of ten that a double holds exactly."""
+_TENS: Final = 10.0 ** np.arange(_EXACT + 1)
 _COMMA: Final = ord(",")
-_EIGHT: Final = 0x0101010101010101
+_TOPS: Final = np.uint64(0x8080808080808080)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +74,12 @@ class _Number:
 class _Form:
     """Where one line has literals, digits and numbers."""
 
-    line: bytes
-    literal: Bytes
-    """255 where the line's own byte must stand, else 0."""
-    digit: Bytes
-    """255 where any digit may stand, else 0."""
+    least: Words
+    """The line's own bytes, '0' where any digit may stand, in words of eight."""
+    room: Words
+    """What a byte less its least must not go past, subtracted from 127."""
+    length: int
+    """Bytes of the line; the last word is filled up."""
     numbers: tuple[_Number, ...]
     prefix: int
     """Bytes before the marker."""
@@ -97,7 +102,7 @@ def apply(table: pl.DataFrame, layout: Layout, marker: str) -> tuple[pl.DataFram
     if len(table) < _FEW or text.null_count or content is None:
         return None, table
     offsets = np.frombuffer(ends, dtype=np.int64)[text.offset : text.offset + len(text) + 1]
-    data = np.concatenate([np.frombuffer(content, dtype=np.uint8), np.zeros(8, dtype=np.uint8)])
+    data = np.frombuffer(content, dtype=np.uint8)
     lengths = np.minimum(np.diff(offsets), _LONGEST + 1)
     counts = np.bincount(lengths, minlength=_LONGEST + 2)[1 : _LONGEST + 1]
     often = [length + 1 for length in np.argsort(-counts)[:_LENGTHS].tolist() if counts[length] >= _FEW]
@@ -194,54 +199,63 @@ def _compiled(line: bytes, digits: list[int], found: list[re.Match[str]], prefix
     )
     if any(len(number.digits) > _MOST for number in numbers):
         return None
-    digit = np.zeros(-(-len(line) // 8) * 8, dtype=np.uint8)
-    digit[digits] = 0xFF
-    literal = np.zeros_like(digit)
-    literal[: len(line)] = 0xFF - digit[: len(line)]
-    return _Form(line, literal, digit, numbers, prefix)
+    least = np.frombuffer(line.ljust(-(-len(line) // 8) * 8, b"\0"), dtype=np.uint8).copy()
+    least[digits] = ord("0")
+    room = np.full_like(least, 0x7F)
+    room[digits] = 0x7F - 9
+    return _Form(least.view("<u8"), room.view("<u8"), len(line), numbers, prefix)
 
 
 def _read(data: Bytes, offsets: Places, places: Places, form: _Form, found: _Found) -> None:
     """Take those of the lines that are of the form."""
-    width = len(form.literal)
-    anywhere = np.ndarray(len(data) - width + 1, f"V{width}", data, strides=(1,))
-    rows = anywhere[offsets[places]].view(np.uint8).reshape(-1, width)
+    rows = _bytes(data, offsets[places], form.least.nbytes)
+    rows[:, form.length :] = 0
     fits = _fits(rows.view("<u8"), form)
+    if not fits.all():
+        rows, places = rows[fits], places[fits]
+    exact = np.ones(len(rows), dtype=bool)
     for number, values in zip(form.numbers, found.values, strict=True):
         digits = _whole(rows, number.digits) * number.sign
         if not number.exponent:
             values[places] = digits / _TENS[number.decimals]
             continue
         power = number.rising * _whole(rows, number.exponent) - number.decimals
-        size = np.abs(power)
-        fits &= size < len(_TENS)
-        tens = _TENS[np.minimum(size, len(_TENS) - 1)]
-        values[places] = np.where(power < 0, digits / tens, digits * tens)
-    found.taken[places], found.prefix[places] = fits, form.prefix
+        exact &= np.abs(power) <= _EXACT
+        values[places] = digits * _TENS.take(power, mode="clip") / _TENS.take(-power, mode="clip")
+    found.taken[places], found.prefix[places] = exact, form.prefix
+
+
+def _bytes(data: Bytes, starts: Places, width: int) -> Bytes:
+    """(lines, width) bytes from each start on; what would stand behind the data's end is NUL."""
+    last = len(data) - width
+    if last < 0 or starts[-1] > last:
+        data = np.concatenate([data[starts[0] :], np.zeros(width, dtype=np.uint8)])
+        starts, last = starts - starts[0], len(data) - width
+    anywhere = np.ndarray(last + 1, f"V{width}", data, strides=(1,))
+    return anywhere[starts].view(np.uint8).reshape(-1, width)
 
 
 def _whole(rows: Bytes, places: tuple[int, ...]) -> Places:
     """The whole numbers whose digits stand there."""
-    value: Places = np.zeros(len(rows), dtype=np.int64)
-    for place in places:
+    if not places:
+        return np.zeros(len(rows), dtype=np.int64)
+    value: Places = rows[:, places[0]].astype("i4" if len(places) <= _SHORT else "i8")
+    for place in places[1:]:
         value *= 10
         value += rows[:, place]
-    value -= 48 * (10 ** len(places) - 1) // 9
+    value -= ord("0") * ((10 ** len(places) - 1) // 9)
     return value
 
 
-def _fits(words: npt.NDArray[np.uint64], form: _Form) -> Mask:
-    """Whether literals are the form's and digits are digits, eight bytes at a time."""
-    line = np.frombuffer(form.line.ljust(len(form.literal), b"\0"), dtype="<u8")
-    zero, high, six = (np.uint64(byte * _EIGHT) for byte in (0x30, 0xF0, 0x06))
-    wrong = words ^ line
-    wrong &= form.literal.view("<u8")
-    # A byte is a digit where neither it nor the sixth byte after it leaves 0x30 to 0x3f.
-    odd = words ^ zero
-    over = words + six
-    over ^= zero
+def _fits(words: Words, form: _Form) -> Mask:
+    """Whether literals are the form's and digits are digits, eight bytes at a time.
+
+    Less its own literal, or less '0', a byte that fits is 0, or 0 to 9; only what is more carries the top bit or takes it by
+    the addition (S. E. Anderson, Bit Twiddling Hacks: a byte greater than n). What a byte carries over into the next one
+    changes nothing: its own top bit is then set already.
+    """
+    odd = words ^ form.least
+    over = odd + form.room
     odd |= over
-    odd &= form.digit.view("<u8") & high
-    wrong |= odd
-    right: Mask = np.bitwise_or.reduce(wrong, axis=1) == 0
+    right: Mask = np.bitwise_or.reduce(odd, axis=1) & _TOPS == 0
     return right

@@ -127,7 +127,7 @@ def ranks(prefixes: pl.Series) -> pl.Series:
     Null for all when every prefix that names one names the same: one process then speaks for the run. srun -l around
     torchrun --tee gives task and local rank; the rank is then counted node by node.
     """
-    nothing = pl.Series("rank", [None] * len(prefixes), dtype=pl.Int32)
+    nothing = _nothing("rank", len(prefixes), pl.Int32)
     some = _some(prefixes)
     used = [pattern for pattern in (_LOCAL, _NODE_TASK, *_RANKS) if any(re.search(pattern, text) for text in some)]
     if not used:
@@ -144,6 +144,11 @@ def ranks(prefixes: pl.Series) -> pl.Series:
         rank = found.select(pl.coalesce(*named, *(p for p in (_LOCAL, _NODE_TASK) if p in used)))
     series = rank.to_series().cast(pl.Int32).alias("rank")
     return series if series.drop_nulls().n_unique() > 1 else nothing
+
+
+def _nothing(name: str, count: int, kind: type[pl.DataType]) -> pl.Series:
+    """So many nulls; a list of them takes milliseconds."""
+    return pl.Series(name, [], dtype=kind).extend_constant(None, count)
 
 
 def _some(texts: pl.Series) -> list[str]:
@@ -177,7 +182,7 @@ def clocks(prefixes: pl.Series, tz: str | None = None) -> pl.Series:
     """
     seen = [match for text in _some(prefixes) if (match := _MOMENT.search(text)) is not None]
     if not seen:
-        return pl.Series("time", [None] * len(prefixes), dtype=pl.Float64)
+        return _nothing("time", len(prefixes), pl.Float64)
     frame = pl.DataFrame({"p": prefixes})
     found = frame.select(*_at_one_place(seen))
     if found["moment"].null_count():
