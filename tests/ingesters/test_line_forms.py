@@ -60,18 +60,13 @@ def test_a_line_that_is_not_alike_is_left(odd: str) -> None:
     assert len(found) == 299
 
 
-@pytest.mark.parametrize("character", ["\0", " ", "/", ":", "0", "9", "?", "@", "p", "\x7f", "\x80", "ß", "\uffff"])
+@pytest.mark.parametrize("character", ["\0", " ", "/", ":", "?", "@", "p", "\x7f", "\x80", "ß", "\uffff"])
 def test_any_other_character_anywhere_is_noticed(character: str) -> None:
     like = "step 1000 loss: 2.5000 done"
     odd = [like[:i] + character + like[i + 1 :] for i in range(5, len(like))]
     found, left = taken([f"step {1000 + i} loss: {2 + i / 1000:.4f} done" for i in range(100)] + odd)
-    fits = [
-        i
-        for i, line in enumerate(odd, 101)
-        if line.translate(dict.fromkeys(range(48, 58), "0")) == "step 0000 loss: 0.0000 done"
-    ]
-    assert left == [i for i in range(101, 101 + len(odd)) if i not in fits]
-    assert len(found) == 100 + len(fits)
+    assert left == [i for i, line in enumerate(odd, 101) if line != like]
+    assert len(found) + len(left) == 100 + len(odd)
 
 
 def test_launchers_and_clocks_before_the_marker_are_the_prefix() -> None:
