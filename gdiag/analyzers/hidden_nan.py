@@ -12,8 +12,7 @@ BF16, and look for overflow or empty targets in its batch.
 
 from __future__ import annotations
 
-import numpy as np
-
+from gdiag.measures.hidden_nan import LEAST_BEFORE, LEAST_ROWS, hidden_nan
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -22,44 +21,32 @@ NAME = "hidden-nan"
 NEEDS: tuple[str, ...] = ("steps.loss",)
 
 
-def analyze(run: RunView, *, least_before: float = 0.05, rows: int = 3) -> list[Finding]:
+def analyze(run: RunView, *, least_before: float = LEAST_BEFORE, rows: int = LEAST_ROWS) -> list[Finding]:
     """At most one finding.
 
     least_before: median loss [nat] of the ten rows before, below which zero is a possible loss. rows: zeros needed where
     no gradient norm is NaN.
     """
-    loss, grad = run.series("loss"), run.series("grad_norm")
-    zero = np.flatnonzero(loss.value == 0.0)
-    zero = zero[zero >= 3]
-    if not len(zero):
+    loss = run.logged("loss")
+    found = hidden_nan(loss, run.logged("grad_norm"), least_before, rows)
+    if found is None:
         return []
-    first = int(zero[0])
-    before = float(np.median(loss.value[max(0, first - 10) : first]))
-    if before < least_before or np.diff(loss.value[max(0, first - 10) : first]).max(initial=0.0) == 0.0:
-        return []
-    steps = loss.step[zero]
-    nan = int(np.isin(steps, grad.nonfinite.step).sum())
-    still = int(np.isin(steps, grad.step[grad.value == 0.0]).sum())
-    logged = len(grad) + len(grad.nonfinite) > 0
-    if not nan and (len(zero) < rows or (logged and still < 0.8 * len(zero))):
-        return []
+    first, last = int(found.steps[0]), int(found.steps[-1])
     why = (
-        f"with a gradient norm of NaN in {nan} of them"
-        if nan
-        else "with a gradient norm of exactly zero"
-        if still
+        f", with a gradient norm of NaN in {found.nan_rows} of them" if found.nan_rows
+        else ", with a gradient norm of exactly zero" if found.zero_rows
         else ""
-    )
+    )  # fmt: skip
     return [
         Finding(
-            CODE, NAME, Severity.CRITICAL if nan else Severity.WARNING,
-            f"The loss is exactly 0.0 in {len(zero)} rows from step {int(steps[0])} on, after {before:.3f} nat{', ' if why else ''}{why}: NaN that the logger hides",
-            run.where(loss.finite.row(first), step=int(steps[0]), last_step=int(steps[-1])),
+            CODE, NAME, Severity.CRITICAL if found.nan_rows else Severity.WARNING,
+            f"The loss is exactly 0.0 in {len(found.steps)} rows from step {first} on, after {found.before:.3f} nat{why}: NaN that the logger hides",
+            run.where(loss.finite.row(found.first), step=first, last_step=last),
             (
-                Measure("rows", len(zero), limit=rows),
-                Measure("nan_grad_rows", nan),
-                Measure("zero_grad_rows", still),
-                Measure("level_before", before, "nat", limit=least_before),
+                Measure("rows", len(found.steps), limit=rows),
+                Measure("nan_grad_rows", found.nan_rows),
+                Measure("zero_grad_rows", found.zero_rows),
+                Measure("level_before", found.before, "nat", limit=least_before),
             ),
         )
     ]  # fmt: skip

@@ -20,6 +20,7 @@ from gdiag.measures.data import Window, batch_window, own_history_z
 from gdiag.measures.evaluation import EvalChange, Overfit, eval_change, overfit
 from gdiag.measures.gradient_level import Calming, Surge, calming, surge
 from gdiag.measures.gradients import Scaling, scaling, steady, total_of_layers, unscaled
+from gdiag.measures.hidden_nan import HiddenNan, hidden_nan, without_zeros
 from gdiag.measures.layers import LayerScan, LayerTable, layer_table, scan_layers
 from gdiag.measures.loss_events import LossView, loss_view
 from gdiag.measures.loss_scale import Skipping, skipping
@@ -64,8 +65,9 @@ class RunView:
 
     @cached_property
     def layers(self) -> pl.DataFrame:
-        """This run's rows of `layers`, all ranks, in file order."""
-        return self._own(self.records.layers)
+        """This run's rows of `layers`, all ranks, in file order; without zeros that stand for NaN."""
+        own = self._own(self.records.layers)
+        return own if self.hidden_nan is None else without_zeros(own, self.hidden_nan)
 
     @cached_property
     def gpus(self) -> pl.DataFrame:
@@ -155,8 +157,18 @@ class RunView:
 
     @cached_property
     def trajectory(self) -> Trajectory:
-        """The order of this run's rows: paths, segments, restarts, writers."""
+        """The order of this run's rows: paths, segments, restarts, writers; without zeros that stand for NaN."""
+        return self._logged if self.hidden_nan is None else trajectory(without_zeros(self.steps, self.hidden_nan))
+
+    @cached_property
+    def _logged(self) -> Trajectory:
         return trajectory(self.steps)
+
+    @cached_property
+    def hidden_nan(self) -> HiddenNan | None:
+        """Zeros that the logger wrote in place of NaN losses; None where there are none."""
+        path = self._logged.paths[0]
+        return hidden_nan(path.curve("loss"), path.curve("grad_norm"))
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -166,6 +178,10 @@ class RunView:
     def series(self, name: str) -> Curve:
         """A canonical column of `steps` on the trajectory: each step once, finite and non-finite apart."""
         return self.paths[0].curve(name)
+
+    def logged(self, name: str) -> Curve:
+        """The same as it was logged, with zeros that stand for NaN."""
+        return self._logged.paths[0].curve(name)
 
     @cached_property
     def schedule(self) -> Schedule | None:
