@@ -18,6 +18,7 @@ from gdiag import ingesters
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
 from gdiag.analyzers.needs import absent
+from gdiag.analyzers.rivalry import weighed
 from gdiag.errors import UsageError
 from gdiag.ingesters.reading import Options
 from gdiag.measures.bandwidth import sweeps
@@ -188,7 +189,7 @@ def _judge(
         lacking: list[str] = []
         able = [view for view in views if not (lacking := missing(view, analyzer.NEEDS))]
         for view in able:
-            findings += analyzer.analyze(view, **thresholds.get(analyzer.CODE, {}))
+            findings += weighed(view, analyzer.analyze(view, **thresholds.get(analyzer.CODE, {})))
         if able:
             checked.append(analyzer.CODE)
         else:

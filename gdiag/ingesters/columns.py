@@ -12,10 +12,11 @@ from gdiag.errors import InputError
 from gdiag.ingesters import claims, derived, layer_names, splits, values
 from gdiag.ingesters.aliases import Claim
 from gdiag.ingesters.claims import Plan
+from gdiag.ingesters.objectives import adversaries
 from gdiag.ingesters.ranks import with_rank_rows
 from gdiag.ingesters.reading import Options, Reading
 from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps, is_step
-from gdiag.model import Source
+from gdiag.model import Source, Value
 from gdiag.schema import KEYS, STEP_METRICS, LayerColumn, empty
 
 LINE: Final = "line"
@@ -145,13 +146,18 @@ def reading(
         more = f" and {len(unmapped) - 4} more" if len(unmapped) > 4 else ""
         what = "numeric column" if len(unmapped) == 1 else "numeric columns"
         said.append(f"{len(unmapped)} {what} not used: {shown}{more}")
+    config: dict[str, Value] = {}
+    if rivals := adversaries([*frame.columns, *unused]):
+        config["adversarial"] = True
+        shown = " and ".join(values.escape(name, 40) for name in rivals[:2])
+        said.append(f"two networks train against each other ({shown}): levels of loss and gradient are no alarm")
     return Reading(
         source=Source(
             path, kind, frame.height if rows is None else rows, 0 if bad is None else bad[LINE].n_unique(), got.columns,
             tuple(said),
         ),
         steps=got.steps, layers=got.layers, layer_columns=got.layer_columns, rejects=bad, run_name=got.run_name,
-        events=got.events,
+        events=got.events, config=config,
     )  # fmt: skip
 
 

@@ -64,7 +64,12 @@ def read(given: Input, options: Options) -> Reading:
         notes.append(f"{len(rows) - trained} entries without a training loss (evaluation)")
     got = columns.reading(given.path, FORMAT, frame, options, notes=notes, rows=trained or len(rows))
     return Reading(
-        got.source, got.steps, got.layers, got.layer_columns, rejects=got.rejects, config=_config(text, start)
+        got.source,
+        got.steps,
+        got.layers,
+        got.layer_columns,
+        rejects=got.rejects,
+        config={**got.config, **_config(text, start)},
     )
 
 

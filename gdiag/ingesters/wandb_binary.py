@@ -67,7 +67,7 @@ def read(given: Input, options: Options) -> Reading:
         return Reading(source, gpus=gpus, events=events, config=config, exit=exit_, run_name=run.name)
     got = columns.reading(given.path, FORMAT, _frame(run), options, rejects=_rejects(damage, run), notes=notes)
     return Reading(
-        got.source, got.steps, got.layers, got.layer_columns, gpus=gpus, events=events, rejects=got.rejects, config=config,
+        got.source, got.steps, got.layers, got.layer_columns, gpus=gpus, events=events, rejects=got.rejects, config={**got.config, **config},
         exit=exit_, run_name=run.name,
     )  # fmt: skip
 

@@ -1,0 +1,27 @@
+"""Two networks that train against each other: what their levels of loss and gradient can say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from gdiag.measures.run import RunView
+from gdiag.model import Finding, Severity
+
+LEVELS: Final = frozenset({"GD103", "GD104", "GD105", "GD107", "GD108", "GD201", "GD213", "GD305", "GD307"})
+"""Checks that hold a level of the loss or of the gradients against its own past."""
+
+
+def weighed(run: RunView, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, those about levels as information where the losses are of two adversaries.
+
+    A side's loss rises and its gradients grow as the other side gets better, and neither comes back (Goodfellow et al.
+    2014 have no loss that both lower); only what ends in values that are not finite is a fault by itself.
+    """
+    if run.run.config.get("adversarial") is not True:
+        return list(findings)
+    return [
+        replace(f, severity=Severity.INFO) if f.code in LEVELS and f.measure("ends_nonfinite") is not True else f
+        for f in findings
+    ]
