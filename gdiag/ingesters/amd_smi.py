@@ -1,4 +1,4 @@
-"""AMD GPUs: rocm-smi as JSON or CSV, amd-smi metric as CSV. The junction (hotspot) temperature is judged, not the edge."""
+"""AMD GPUs: rocm-smi as JSON or CSV, amd-smi metric as JSON or CSV. The junction (hotspot) temperature is judged, not the edge."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ _NAMES: Final[tuple[tuple[str, str, str], ...]] = (
     ("utilization", r"gpu use \(%\)|gfx(_activity)?|gpu_util", "%"),
     ("clock_sm", r"sclk clock speed:?|gfx_0_clk|gfx_clock|gfx_clk", "MHz"),
     ("clock_memory", r"mclk clock speed:?|mem_0_clk|mem_clock|mem_clk", "MHz"),
+    ("memory_used", r"used_vram", "MiB"),
+    ("memory_total", r"total_vram", "MiB"),
     ("memory_used", r"vram total used memory \(b\)", "B"),
     ("memory_total", r"vram total memory \(b\)", "B"),
     ("fan", r"fan speed \(%\)", "%"),
@@ -33,7 +35,13 @@ _NAMES: Final[tuple[tuple[str, str, str], ...]] = (
     ("model", r"card series|device name|market_name", ""),
 )  # fmt: skip
 """Canonical column, its names (best first), unit. rocm-smi renamed keys between 5.7 and 6.1."""
-_JSON: Final = re.compile(rb'^\s*\{\s*"card\d+"\s*:')
+_JSON: Final = re.compile(
+    rb'^\s*\{\s*"card\d+"\s*:|^\s*(?:\{\s*"gpu_data"\s*:\s*)?\[?\s*\{\s*"gpu"\s*:\s*\d+\s*,.{0,4096}?"(?:gfx_activity|socket_power|hotspot)"',
+    re.DOTALL,
+)
+_CARD: Final = re.compile(r'"(card\d+)"\s*:\s*\{')
+_NEXT: Final = re.compile(r'\{\s*"(?:card0|gpu)"\s*:')
+_PAIR: Final = re.compile(r'"([^"\n]{1,200})"\s*:\s*(?:"([^"\n]{0,200})"|(-?\d+(?:\.\d+)?)(?=\s*[,}\n]))')
 _CSV: Final = re.compile(
     rb"(?m)^device,.*Temperature \(Sensor|^(?:timestamp,)?gpu,.*(?:gfx_activity|socket_power|hotspot)"
 )
@@ -46,13 +54,13 @@ def recognise(given: Input) -> float:
 
 
 def read(given: Input, options: Options) -> Reading:
-    """Samples of all cards.
+    """Samples of all cards; of damaged JSON what is complete.
 
     Raises:
-        InputError: the JSON is damaged, or no card has a value.
+        InputError: no card has a value.
     """
     bad: list[tuple[int, str, str]] = []
-    cards = _from_json(given) if _JSON.search(given.head) else _from_csv(given, bad)
+    cards = _from_json(given, bad) if _JSON.search(given.head) else _from_csv(given, bad)
     rows: list[dict[str, object]] = []
     columns: dict[str, str] = {}
     for line, card in cards:
@@ -77,31 +85,60 @@ def read(given: Input, options: Options) -> Reading:
     )  # fmt: skip
 
 
-def _from_json(given: Input) -> list[tuple[int, dict[str, str]]]:
-    """Cards of one document, or of several one after another as a loop prints them."""
+def _from_json(given: Input, bad: list[tuple[int, str, str]]) -> list[tuple[int, dict[str, str]]]:
+    """Cards of one document, or of several one after another as a loop prints them; damaged ones are added to `bad`."""
     text = given.data().decode("utf-8", "replace")
     decoder = json.JSONDecoder()
     found: list[tuple[int, dict[str, str]]] = []
     at = 0
     while (at := text.find("{", at)) >= 0:
+        line = text.count("\n", 0, at) + 1
         try:
             document, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            if found:
-                break
-            raise InputError(f"{given.path} is rocm-smi JSON that is damaged: {str(error)[:80]}") from None
-        line = text.count("\n", 0, at) + 1
+        except (ValueError, RecursionError):
+            again = _NEXT.search(text, at + 1)
+            end = again.start() if again else len(text)
+            document = _complete(text[at:end])
+            bad.append((line, f"damaged JSON: {_count(document)} complete values of it are kept", text[at:end].strip()))
         for name, values in document.items() if isinstance(document, dict) else ():
             if re.fullmatch(r"card\d+", name) and isinstance(values, dict):
-                found.append(
-                    (
-                        line,
-                        {"device": name}
-                        | {str(k): str(v) for k, v in values.items() if not isinstance(v, dict | list)},
-                    )
-                )
-        at = end
+                plain = {str(k): str(v) for k, v in values.items() if not isinstance(v, dict | list)}
+                found.append((line, {"device": name} | plain))
+        several = document.get("gpu_data", [document]) if isinstance(document, dict) else []
+        found += [(line, _leaves(own)) for own in several if isinstance(own, dict) and isinstance(own.get("gpu"), int)]
+        at = max(end, at + 1)
     return found
+
+
+def _leaves(record: dict[str, object], above: str = "", depth: int = 0) -> dict[str, str]:
+    """Values of amd-smi's tree by the name of their leaf, clocks by that of their domain: gfx_0_clk."""
+    found: dict[str, str] = {}
+    for name, value in record.items():
+        if isinstance(value, dict) and "value" in value:
+            found[f"{above}_{name}" if name == "clk" else name] = f"{value['value']} {value.get('unit', '')}".strip()
+        elif isinstance(value, dict) and depth < 6:
+            found |= _leaves(value, name, depth + 1)
+        elif not isinstance(value, dict | list):
+            found[name] = str(value)
+    return found
+
+
+def _complete(text: str) -> dict[str, dict[str, str]]:
+    """Card → the values of a damaged document that are written out to their end."""
+    cards: dict[str, dict[str, str]] = {}
+    starts = list(_CARD.finditer(text))
+    for i, start in enumerate(starts):
+        part = text[start.end() : starts[i + 1].start() if i + 1 < len(starts) else len(text)]
+        cards[start[1]] = {name: word or figure for name, word, figure in _PAIR.findall(part)}
+    return cards
+
+
+def _count(document: object) -> int:
+    return (
+        sum(len(values) for values in document.values() if isinstance(values, dict))
+        if isinstance(document, dict)
+        else 0
+    )
 
 
 def _from_csv(given: Input, bad: list[tuple[int, str, str]]) -> list[tuple[int, dict[str, str]]]:
@@ -143,5 +180,5 @@ def _row(card: dict[str, str]) -> tuple[dict[str, object], dict[str, str]]:
 
 
 def _number(text: str, unit: str) -> float | None:
-    found = re.fullmatch(r"\(?([+-]?\d+(?:\.\d+)?)\s*(Mhz|MHz|W|%|C)?\)?", text.strip())
+    found = re.fullmatch(r"\(?([+-]?\d+(?:\.\d+)?)\s*(Mhz|MHz|W|%|C|MB)?\)?", text.strip())
     return float(found[1]) * telemetry.UNITS[unit] if found else None

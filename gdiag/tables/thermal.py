@@ -116,7 +116,7 @@ def _strips(view: Telemetry, name: str) -> Table:
             ),
         )
     )
-    if not part.bins["temperature_rows"].sum():
+    if not part.bins["temperature_rows"].sum() or _one_sample(view):
         return Table("Temperature over time", (), ())
     limits = {(h, g): s for h, g, s in part.units.select("host", "gpu", "slowdown").iter_rows()}
     drawn: list[tuple[Value | None, ...]] = []
@@ -136,6 +136,11 @@ def _strips(view: Telemetry, name: str) -> Table:
         columns if has_host else columns[1:],
         kept,
     )
+
+
+def _one_sample(view: Telemetry) -> bool:
+    """Whether every GPU was looked at once."""
+    return bool(view.health.partial.bins["rows"].sum() == view.health.units.height)
 
 
 def _sign(temperature: float | None, limit: float | None) -> str:
@@ -180,6 +185,8 @@ def _judged(run: RunView, name: str) -> Table:
     )
     if view.alignment is not None and (said := view.alignment.said()):
         clock = said
+    if _one_sample(view):
+        clock = f"one sample: nothing over time can be judged{f'; {clock}' if view.alignment is not None else ''}"
     load = "seen" if view.health.busy else "none seen: an idle GPU says nothing of throttling"
     if not has & {"utilization", "power", "reasons"}:
         load = "assumed: no utilization, power or event-reason column"

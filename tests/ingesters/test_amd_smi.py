@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gdiag.errors import InputError
 from gdiag.ingesters import amd_smi, recognise
@@ -61,7 +64,7 @@ def test_csv_of_both_tools() -> None:
 
 
 def test_damage_is_said() -> None:
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(InputError, match="without a value"):
         read('{"card0": {"GPU use (%)": ')
     assert read("device,GPU use (%),Temperature (Sensor edge) (C)\ncard1,9%,30\ncard1,9\n").source.rejected == 1
 
@@ -73,3 +76,58 @@ def test_documents_one_a_line_are_no_jsonl() -> None:
     frame = read(text).gpus
     assert frame is not None
     assert frame.height == 10
+
+
+def test_of_a_damaged_document_what_is_complete_is_kept() -> None:
+    whole = json.dumps({"card0": CARD, "card1": CARD}, indent=4)
+    cut = read(whole[: whole.rindex('"GPU use')])
+    assert cut.gpus is not None
+    assert cut.gpus["gpu"].to_list() == [0, 1]
+    assert cut.gpus["power"].to_list() == [236, 236]
+    assert cut.gpus["utilization"].to_list() == [98, None]
+    assert cut.source.rejected == 1
+    bad = read(whole.replace('"236.0"', "", 1)).gpus
+    assert bad is not None
+    assert bad["power"].to_list() == [None, 236]
+    assert bad["temperature"].to_list() == [85, 85]
+
+
+def test_documents_after_a_damaged_one_are_read() -> None:
+    one = json.dumps({"card0": CARD})
+    reading = read(f"{one}\n{one[:120]}\n{one}\n")
+    assert reading.gpus is not None
+    assert reading.gpus["line"].to_list() == [1, 2, 3]
+    assert reading.source.rejected == 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 300))
+def test_any_cut_keeps_the_cards_before_it(cut: int) -> None:
+    whole = json.dumps({"card0": CARD, "card1": CARD})
+    reading = read(whole[: len(whole) - min(cut, 250)])
+    assert reading.gpus is not None
+    assert reading.gpus["temperature"][0] == 85
+
+
+METRIC = {
+    "gpu": 3, "usage": {"gfx_activity": {"value": 97, "unit": "%"}}, "power": {"socket_power": {"value": 742, "unit": "W"}},
+    "clock": {"gfx_0": {"clk": {"value": 2100, "unit": "MHz"}, "max_clk": {"value": 2100, "unit": "MHz"}}},
+    "temperature": {"edge": "N/A", "hotspot": {"value": 78, "unit": "C"}, "mem": {"value": 60, "unit": "C"}},
+    "mem_usage": {"total_vram": {"value": 196608, "unit": "MB"}, "used_vram": {"value": 4096, "unit": "MB"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: {"gpu_data": rows}])
+def test_the_tree_of_amd_smi(wrap: Callable[[object], object]) -> None:
+    frame = read(json.dumps(wrap([METRIC, METRIC | {"gpu": 4}]), indent=2)).gpus
+    assert frame is not None
+    names = ("gpu", "temperature", "memory_temperature", "power", "clock_sm", "utilization", "memory_used")
+    assert frame.select(names).row(0) == (3, 78, 60, 742, 2100, 97, 2.0**32)
+    assert frame["gpu"].to_list() == [3, 4]
+
+
+def test_a_cut_tree_keeps_its_complete_gpus() -> None:
+    text = json.dumps({"gpu_data": [METRIC, METRIC | {"gpu": 4}]}, indent=2)
+    frame = read(text[:-300]).gpus
+    assert frame is not None
+    assert frame["gpu"].to_list() == [3]

@@ -63,3 +63,10 @@ def test_a_run_without_telemetry_has_no_tables() -> None:
     from tests.analyzers import made_runs
 
     assert tables(made_runs.view({"loss": [1.0, 2.0]})) == []
+
+
+def test_of_one_sample_no_strip_is_drawn_and_that_is_said() -> None:
+    found = tables(watched(timed(noisy()), [card(0, 5.0), card(1, 5.0)]))
+    assert not any("over time" in table.title for table in found)
+    answers = {str(row[0]): str(row[1]) for row in found[-1].rows}
+    assert answers["time"].startswith("one sample: nothing over time can be judged")
