@@ -3,7 +3,8 @@
 What it checks
     Mean SM clock under load per moment against the median of at least three peers of the same model; below `ratio` of it
     in at least `share` of the moments, with no thermal, power or brake reason in them. Where no reasons are logged and the
-    GPU is far hotter than its peers at those moments, it is GD601.
+    GPU is far hotter than its peers at those moments, it is GD601. Where no reasons are logged, clocks that fall below their
+    own earlier level under load, with neither temperature nor power at its limit: a note that says which column would tell why.
 
 Why it matters
     One slow GPU slows the whole job. Locked application clocks, a lower power state and a bad card look like this.
@@ -15,8 +16,12 @@ What to do
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gdiag.analyzers import gpu_place
 from gdiag.measures import gpu_outliers
+from gdiag.measures.clock_drops import Drop
+from gdiag.measures.gpu_health import Unit
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -29,7 +34,8 @@ def analyze(run: RunView, *, ratio: float = 0.95, share: float = 0.2) -> list[Fi
     view = run.telemetry
     if view is None:
         return []
-    found = []
+    found: list[Finding] = []
+    told: set[Unit] = set()
     for outlier in gpu_outliers.clock_outliers(view.health.partial, ratio=ratio, share=share):
         if outlier.throttled:  # GD601 tells it by the heat
             continue
@@ -42,6 +48,7 @@ def analyze(run: RunView, *, ratio: float = 0.95, share: float = 0.2) -> list[Fi
         ]
         if place.effect is not None:
             evidence.append(Measure("step_time_effect", round(100 * place.effect, 2), "%"))
+        told.add(outlier.unit)
         found.append(
             Finding(
                 CODE,
@@ -53,4 +60,21 @@ def analyze(run: RunView, *, ratio: float = 0.95, share: float = 0.2) -> list[Fi
                 tuple(evidence),
             )
         )
-    return found
+    return found + [_untold(run, d) for d in run.clock_drops if d.why == "unknown" and not told & set(d.units)]
+
+
+def _untold(run: RunView, drop: Drop) -> Finding:
+    """Clocks below their own past, and what would tell why."""
+    view = run.telemetry
+    assert view is not None
+    where, place = gpu_place.located(run, drop.units, drop.start, drop.end)
+    text = (
+        f"{gpu_place.named(drop.units, view.health.units.height)} run{'s' if len(drop.units) == 1 else ''} at {drop.clock:.0f} MHz under load, "
+        f"earlier at {drop.clock_before:.0f} MHz: heat, a power limit or locked clocks cannot be told apart without {_listed(drop.lacking)}"
+    )
+    evidence = (*gpu_place.of_drop(drop, place), Measure("lacking", _listed(drop.lacking)))
+    return Finding(CODE, NAME, Severity.INFO, f"{text}{gpu_place.effect(place)}", where, evidence)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

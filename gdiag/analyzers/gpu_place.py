@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gdiag.measures.clock_drops import Drop
 from gdiag.measures.gpu_health import Event, Unit
 from gdiag.measures.run import RunView
 from gdiag.measures.telemetry import Place, Telemetry
@@ -92,6 +93,20 @@ def figures(run: RunView, event: Event, place: Place, limit: float) -> tuple[Mea
     if view.alignment is not None and (said := view.alignment.said()):
         told.append(Measure("clock_offset", said))
     return tuple(told)
+
+
+def of_drop(drop: Drop, place: Place) -> tuple[Measure, ...]:
+    """Evidence of clocks that fell below their own past: clocks, heat, power and limits, effect on step time."""
+    pairs = (
+        ("clock_before", drop.clock_before, "MHz", None), ("clock_throttled", drop.clock, "MHz", None),
+        ("throttled_share", 100 * drop.share, "%", None), ("temperature", drop.temperature, "°C", drop.limit),
+        ("power", drop.power, "W", drop.power_limit), ("power_limit_before", drop.power_limit_before, "W", None),
+        ("clock_loss", 100 * (1 - drop.clock / drop.clock_before), "%", None),
+        ("step_time_effect", None if place.effect is None else 100 * place.effect, "%", None),
+        ("seconds_lost", place.seconds_lost, "s", None), ("gpu_hours_lost", place.gpu_hours, "h", None),
+    )  # fmt: skip
+    told = [Measure(name, round(v, 2), unit, bound) for name, v, unit, bound in pairs if v is not None]
+    return (Measure("gpus", len(drop.units)), *told)
 
 
 def _limit(view: Telemetry, event: Event) -> float | None:

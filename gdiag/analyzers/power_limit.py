@@ -4,7 +4,8 @@ What it checks
     Loaded samples with the software power cap (0x4), or at 95 % of the limit where no reason was logged, in at least
     `share` of the load, with clocks below 97 % of the highest, and a limit below the default one (from the log, else from
     the model's data, else from what boards with that highest clock have at least) or power well below the limit shown. A
-    cap at full power under the default limit is how GPUs work and is not reported.
+    cap at full power under the default limit is how GPUs work and is not reported. Where no reasons are logged, clocks that
+    fall below their own earlier level while power stands at a limit that was lowered.
 
 Why it matters
     A lowered limit (a policy, a forgotten test, a BMC or rack cap) costs clock on every step, and different limits inside
@@ -17,7 +18,8 @@ What to do
 from __future__ import annotations
 
 from gdiag.analyzers import gpu_place
-from gdiag.measures.gpu_health import Event
+from gdiag.measures.clock_drops import Drop
+from gdiag.measures.gpu_health import Event, Unit
 from gdiag.measures.run import RunView
 from gdiag.measures.telemetry import Telemetry
 from gdiag.model import Finding, Measure, Severity
@@ -25,14 +27,15 @@ from gdiag.reference import gpus as reference
 
 CODE = "GD602"
 NAME = "power-limit"
-NEEDS: tuple[str, ...] = ("gpus.reasons", "gpus.power", "gpus.clock_sm")
+NEEDS: tuple[str, ...] = ("gpus.reasons|gpus.power_limit", "gpus.power", "gpus.clock_sm")
 
 
 def analyze(run: RunView, *, share: float = 0.2, lowered: float = 0.95, clock: float = 0.97) -> list[Finding]:
     view = run.telemetry
     if view is None:
         return []
-    found = []
+    found: list[Finding] = []
+    told: set[Unit] = set()
     for event in view.health.events("power cap"):
         known = event.default_limit or _default(view, event)
         default = known or _by_clock(event)
@@ -45,8 +48,22 @@ def analyze(run: RunView, *, share: float = 0.2, lowered: float = 0.95, clock: f
         hidden = event.power is not None and event.power_limit is not None and event.power < 0.9 * event.power_limit
         if event.of_all < share or not slow or not (low_limit or hidden):
             continue
+        told |= set(event.gpus)
         found.append(_finding(run, event, default, low_limit, share, named=known is not None))
-    return found
+    fallen = (d for d in run.clock_drops if d.why == "power limit" and d.share >= share and not told & set(d.units))
+    return found + [_by_past(run, view, drop) for drop in fallen]
+
+
+def _by_past(run: RunView, view: Telemetry, drop: Drop) -> Finding:
+    """GPUs whose clocks fell when their limit was lowered, no reason being logged."""
+    where, place = gpu_place.located(run, drop.units, drop.start, drop.end)
+    lowered = f" from {drop.power_limit_before:.0f} W" if drop.power_limit_before else ""
+    return Finding(
+        CODE, NAME, Severity.WARNING,
+        f"{gpu_place.named(drop.units, view.health.units.height)} run{'s' if len(drop.units) == 1 else ''} at a power limit lowered{lowered} to "
+        f"{drop.power_limit:.0f} W: clocks fall from {drop.clock_before:.0f} to {drop.clock:.0f} MHz under load{gpu_place.effect(place)}",
+        where, (*gpu_place.of_drop(drop, place), Measure("limit_lowered", True)),
+    )  # fmt: skip
 
 
 def _by_clock(event: Event) -> float | None:

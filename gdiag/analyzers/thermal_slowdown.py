@@ -5,7 +5,8 @@ What it checks
     reason was logged, loaded samples below 93 % of the highest clock within 5 °C of that model's limit. Temperature alone
     is never enough: hot GPUs with full clocks are GD605. From `share` of the loaded samples on it is a warning. Where neither
     reasons nor limits are known, a GPU below `ratio` of its peers' clocks in `outlying` of the moments under load, and at
-    least 10 °C hotter than they are at those moments.
+    least 10 °C hotter than they are at those moments. Where no reasons are logged, clocks that fall below their own earlier
+    level while the temperature stands at the model's limit, on all GPUs at once too.
 
 Why it matters
     In synchronous training the slowest GPU sets the pace of all. The clock falls with the temperature, so the cost grows
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from gdiag.analyzers import gpu_place
 from gdiag.measures import gpu_outliers
+from gdiag.measures.clock_drops import Drop
 from gdiag.measures.gpu_health import Event
 from gdiag.measures.gpu_outliers import Outlier
 from gdiag.measures.run import RunView
@@ -40,7 +42,25 @@ def analyze(
     told = {unit for event in events for unit in event.gpus}
     outliers = gpu_outliers.clock_outliers(view.health.partial, ratio=ratio, share=outlying)
     by_peers = [_by_peers(run, o, ratio) for o in outliers if o.throttled and o.unit not in told]
-    return [_finding(run, event, share, seconds) for event in events] + by_peers
+    told |= {o.unit for o in outliers}
+    by_past = [_by_past(run, d) for d in run.clock_drops if d.why == "heat" and not told & set(d.units)]
+    return [_finding(run, event, share, seconds) for event in events] + by_peers + by_past
+
+
+def _by_past(run: RunView, drop: Drop) -> Finding:
+    """GPUs that slow down below their own earlier clocks at their model's limit, no reason being logged."""
+    view = run.telemetry
+    total = view.health.units.height if view is not None else 0
+    where, place = gpu_place.located(run, drop.units, drop.start, drop.end)
+    reached = f" at up to {drop.temperature:.0f} °C" if drop.temperature is not None else ""
+    limit = f", the model's limit is {drop.limit:.0f} °C" if drop.limit is not None else ""
+    scope = "one GPU" if len(drop.units) == 1 else "all GPUs" if len(drop.units) == total else "several GPUs"
+    return Finding(
+        CODE, NAME, Severity.WARNING,
+        f"{gpu_place.named(drop.units, total)} throttle{'s' if len(drop.units) == 1 else ''} for heat: clocks fall from {drop.clock_before:.0f} "
+        f"to {drop.clock:.0f} MHz under load{reached}{limit}{gpu_place.effect(place)}",
+        where, (*gpu_place.of_drop(drop, place), Measure("told_by", "clocks against their own past, and temperature"), Measure("scope", scope)),
+    )  # fmt: skip
 
 
 def _by_peers(run: RunView, slow: Outlier, ratio: float) -> Finding:

@@ -12,6 +12,7 @@ from gdiag.measures import slowdowns, stragglers
 from gdiag.measures.attribution import Attribution, attribute
 from gdiag.measures.bandwidth import Sweep, sweeps
 from gdiag.measures.changes import Learning, learning
+from gdiag.measures.clock_drops import Drop, drops
 from gdiag.measures.collective_timeouts import Timeouts, timeouts
 from gdiag.measures.collective_waits import Waits, operation_waits, step_waits
 from gdiag.measures.coupling import Coupling, coupling
@@ -112,6 +113,11 @@ class RunView:
         if self.telemetry is None or self.step_times is None:
             return None
         return coupling(self.telemetry, self.step_times.times)
+
+    @cached_property
+    def clock_drops(self) -> list[Drop]:
+        """Clocks below their own earlier level where no reason was logged."""
+        return drops(self.telemetry.health.partial) if self.telemetry is not None else []
 
     @cached_property
     def reported(self) -> list[Reported]:

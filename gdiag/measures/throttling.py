@@ -19,6 +19,10 @@ HOT_MARGIN: Final = 5.0
 """Within how many °C of its slowdown temperature a GPU counts as hot enough to be throttled."""
 SLOW_CLOCK: Final = 0.93
 """Share of its highest clock below which a loaded GPU counts as slowed (diagnosis.md C3)."""
+AT_LIMIT: Final = 0.95
+"""Share of its limit from which a GPU's power stands at it, and the limit explains the clock."""
+CAPPED_CLOCK: Final = 0.97
+"""Share of the highest clock below which power at its limit costs clock, where no reason is logged."""
 BUSY_UTILIZATION: Final = 50.0
 BUSY_POWER: Final = 0.4
 """Share of the power limit that stands for load where utilization is not logged."""
@@ -180,14 +184,16 @@ def _states() -> list[pl.Expr]:
     slow = (pl.col("clock_sm") < SLOW_CLOCK * pl.col("clock_sm_max")).fill_null(False)
     hardware = has(reference.HW_SLOWDOWN) & ~has(reference.THERMAL | reference.POWER_BRAKE)
     blind = pl.col("reasons").is_null()
+    at_limit = (pl.col("power") >= AT_LIMIT * pl.col("power_limit")).fill_null(False)
+    held = (pl.col("clock_sm") < CAPPED_CLOCK * pl.col("clock_sm_max")).fill_null(False)
     return [
         busy.alias("is_busy"),
         has(reference.IDLE).alias("is_idle"),
         (has(reference.THERMAL) | (hardware & hot)).alias("is_thermal"),
-        (has(reference.POWER_CAP) & busy).alias("is_capped"),
+        ((has(reference.POWER_CAP) | (blind & at_limit & held)) & busy).alias("is_capped"),
         has(reference.POWER_BRAKE).alias("is_braked"),
         (hardware & ~hot).alias("is_cut"),
-        (blind & busy & slow & hot).alias("is_hot_slow"),
+        (blind & busy & slow & hot & ~at_limit).alias("is_hot_slow"),
         (busy & slow).alias("is_slow"),
     ]
 

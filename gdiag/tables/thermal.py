@@ -160,6 +160,10 @@ def _judged(run: RunView, name: str) -> Table:
         throttling = "judged by event reasons" + (" and clocks" if "clock_sm" in has else ", no clock column")
     elif {"clock_sm", "clock_sm_max"} <= has and has & {"temperature", "temperature_margin"}:
         throttling = "judged by clock and temperature together: no event-reason column"
+    elif "clock_sm" in has and has & {"temperature", "temperature_margin"} and view.health.units["slowdown"].count():
+        throttling = (
+            "judged by temperature and clocks against their own past: no event-reason and no highest-clock column"
+        )
     else:
         lacking = [
             text
@@ -172,11 +176,11 @@ def _judged(run: RunView, name: str) -> Table:
             if not present
         ]
         throttling = f"cannot be judged: no {', no '.join(lacking)} column"
-    power = (
-        "judged"
-        if view.known_reasons & reference.POWER_CAP and "power" in has
-        else "cannot be judged: no event reasons or no power column"
-    )
+    power = "cannot be judged: no event reasons or no power column"
+    if view.known_reasons & reference.POWER_CAP and "power" in has:
+        power = "judged"
+    elif {"power", "power_limit", "clock_sm"} <= has:
+        power = "judged by power against its limit and clocks: no event-reason column"
     ecc = "judged" if has & {"ecc_uncorrected", "remap_failure"} else "not monitored: no ECC or row-remap column"
     clock = (
         "placed on the step log"

@@ -61,3 +61,23 @@ def test_without_a_model_the_highest_clock_stands_in_for_it() -> None:
     (finding,) = power_limit.analyze(unnamed(591.0))
     assert "boards of that clock have 700 W or more" in finding.message
     assert power_limit.analyze(unnamed(700.0)) == []
+
+
+def test_without_reasons_power_at_a_lowered_limit_tells_it() -> None:
+    low = [card(g, power=398.0, power_limit=400.0, clock_sm=1500.0).drop("reasons") for g in range(2)]
+    (finding,) = power_limit.analyze(watched(timed(noisy()), low))
+    assert "under a limit of 400 W where the board's own is 700 W" in finding.message
+    full = [card(g, power=698.0, clock_sm=1700.0).drop("reasons") for g in range(2)]
+    assert power_limit.analyze(watched(timed(noisy()), full)) == []
+
+
+def test_a_limit_lowered_in_mid_run_of_an_unknown_model() -> None:
+    late = np.arange(800) >= 500
+    columns = {
+        "power": np.where(late, 249.0, 380.0),
+        "power_limit": np.where(late, 250.0, 400.0),
+        "clock_sm": np.where(late, 1100.0, 1410.0),
+    }
+    cards = [card(g, more=columns).drop("reasons", "clock_sm_max", "model") for g in range(2)]
+    (finding,) = power_limit.analyze(watched(timed(noisy()), cards))
+    assert "a power limit lowered from 400 W to 250 W" in finding.message

@@ -108,3 +108,19 @@ def test_a_gpu_slower_and_hotter_than_its_peers_throttles_though_nothing_says_so
     cool = watched(timed(noisy()), [*peers, unnamed(7, clock_sm=1600.0, temperature=60.0)], "")
     assert thermal_slowdown.analyze(cool) == []
     assert len(clock_outlier.analyze(cool)) == 1
+
+
+def test_all_gpus_below_their_own_past_at_their_models_limit_where_nothing_else_is_logged() -> None:
+    late = np.arange(800) >= 500
+    columns = {
+        "clock_sm": np.where(late, 1850.0, 1980.0),
+        "temperature": np.where(late, 86.0, 62.0),
+        "power": np.where(late, 560.0, 640.0),
+    }
+    cards = [card(g, more=columns).drop("reasons", "clock_sm_max") for g in range(4)]
+    (finding,) = thermal_slowdown.analyze(watched(timed(noisy()), cards))
+    assert finding.severity is Severity.WARNING
+    assert finding.message.startswith("all 4 GPUs throttle for heat: clocks fall from 1980 to 1850 MHz")
+    assert finding.measure("scope") == "all GPUs"
+    cool = [c.with_columns(pl.lit(70.0).alias("temperature")) for c in cards]
+    assert thermal_slowdown.analyze(watched(timed(noisy()), cool)) == []
