@@ -12,7 +12,7 @@ from gdiag.measures.baseline import Floats
 from gdiag.measures.changes import slow_rise
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.episodes import SCALES, Episode, Scan, scan
-from gdiag.measures.lone_rows import joint_stretches, lone_rows
+from gdiag.measures.lone_rows import joint_stretches, lone_rows, raised_pairs
 from gdiag.measures.rises import step_up
 from gdiag.measures.segments import interval
 from gdiag.measures.short_log import short_episodes
@@ -96,7 +96,8 @@ def loss_view(path: Path) -> LossView:
     events = [_event(path, value, found, episode, start) for episode in found.episodes or short_episodes(value)]
     lone = lone_rows(path, found, start)
     events += [_lone_event(path, value, found, row, row, start) for row in lone]
-    events += [_lone_event(path, value, found, first, last, start) for first, last in joint_stretches(path, found)]
+    short = [*raised_pairs(found, start), *joint_stretches(path, found)]
+    events += [_lone_event(path, value, found, first, last, start) for first, last in short]
     events.sort(key=lambda event: event.onset)
     events = _without_consequences(events)
     relative = len(value) > 0 and _relative(value, start)

@@ -31,6 +31,27 @@ def test_thirty_healthy_curves_of_three_noise_families(noise: Noise) -> None:
     assert [seed for seed in range(3000, 3010) if seen(healthy(2000, noise, seed)).events] == []
 
 
+def test_spikes_over_in_two_rows_are_told_from_hard_batches_that_come_alone() -> None:
+    curve, at = healthy(600, "gauss", 5), [210, 330, 480]
+    noise = float(np.std(np.diff(curve[100:])) / np.sqrt(2))
+    short, alone = curve.copy(), curve.copy()
+    for row in at:
+        short[row : row + 2] += np.array([40.0, 14.0]) * noise
+    for row in range(150, 590, 40):
+        alone[row] += 14.0 * noise
+    found = [(event.onset, event.last) for event in seen(short).events]
+    assert found == [(row, row + 1) for row in at]
+    assert seen(alone).events == ()
+
+
+def test_two_hard_batches_in_a_row_prove_nothing_where_hard_batches_are_frequent() -> None:
+    curve = healthy(2000, "gauss", 6)
+    noise = float(np.std(np.diff(curve[200:])) / np.sqrt(2))
+    curve[np.random.default_rng(1).choice(np.arange(300, 1900), 60, replace=False)] += 12.0 * noise
+    curve[1000:1002] += 12.0 * noise
+    assert [event.onset for event in seen(curve).events] == []
+
+
 def test_a_loss_about_zero_has_no_level_to_keep() -> None:
     """The surrogate of a policy gradient begins at zero and follows a moving reference; a likelihood below zero does not."""
     rows, noise = np.arange(2000), 0.03 * np.random.default_rng(0).standard_normal(2000)
@@ -39,12 +60,22 @@ def test_a_loss_about_zero_has_no_level_to_keep() -> None:
     assert kinds(seen(curve - 5.0)) == ["divergence"]
 
 
-@pytest.mark.parametrize(("norm", "found"), [(12.0, ["spike"]), (1.2, [])])
-def test_a_row_far_out_in_loss_and_gradient_is_a_batch(norm: float, found: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("height", "norm", "tied", "found"),
+    [(16.0, 12.0, 0, ["spike"]), (9.0, 12.0, 0, ["spike"]), (16.0, 1.2, 0, []), (4.0, 12.0, 0, []), (9.0, 12.0, 12, [])],
+)  # fmt: skip
+def test_a_row_far_out_in_loss_and_gradient_is_a_batch(
+    height: float, norm: float, tied: int, found: list[str]
+) -> None:  # fmt: skip
+    """Unless hard batches raise both columns in other rows of the run as well."""
     rng = np.random.default_rng(3)
     loss, grad = healthy(900, "gauss", 3000), np.exp(rng.normal(0, 0.1, 900))
-    loss[600] += 16 * float(np.std(np.diff(loss[300:])) / np.sqrt(2))
-    grad[600] *= norm
+    noise = float(np.std(np.diff(loss[300:])) / np.sqrt(2))
+    hard = np.arange(300, 300 + 20 * tied, 20)
+    loss[hard] += 7 * noise
+    grad[hard] *= 3
+    loss[600 + 7] += height * noise
+    grad[600 + 7] *= norm
     frame = pl.DataFrame({"step": np.arange(900), "loss": loss, "grad_norm": grad}).with_columns(
         source=pl.lit(0), line=pl.int_range(1, 901)
     )
