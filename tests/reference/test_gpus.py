@@ -24,6 +24,11 @@ from gdiag.reference import gpus
         ("Tesla V100-SXM2-32GB", "V100 SXM"),
         ("Tesla T4", "T4"),
         ("AMD Instinct MI300X OAM", "MI300X"),
+        ("NVIDIA B300 SXM6 AC", "B300"),
+        ("NVIDIA GB300", "GB300"),
+        ("NVIDIA GeForce RTX 3080", "RTX 3080"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000 Server"),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "RTX PRO 6000"),
     ],
 )
 def test_names_as_printed_find_their_row(name: str, model: str) -> None:
@@ -41,6 +46,11 @@ def test_slowdown_is_below_shutdown_wherever_both_are_stated() -> None:
     for _, row in gpus._gpus():
         if row.slowdown and row.shutdown:
             assert row.slowdown < row.shutdown
+
+
+def test_what_is_verified_of_a_row_is_said_in_known_words() -> None:
+    words = {word for row in gpus._rows("gpus.tsv") for word in row["verified"].split()}
+    assert words <= {"yes", "no", "power", "clock", "limits"}
 
 
 def test_every_row_names_its_source() -> None:
