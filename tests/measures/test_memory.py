@@ -38,3 +38,11 @@ def test_a_climb_without_a_pause_is_one() -> None:
     t = np.linspace(0, 1, 2000)
     use = GIB * (56 + 15 * t + 0.4 * np.sin(9 * t) + 0.02 * rng.standard_normal(2000))
     assert memory.growth(use) is not None
+
+
+def test_a_climb_of_few_rows_is_one_and_their_noise_is_none() -> None:
+    rng = np.random.default_rng(3)
+    noise = 0.1 * rng.standard_normal(50)
+    assert memory.growth(GIB * (40 + np.linspace(0, 12, 50) + noise)) is not None
+    assert memory.growth(GIB * (40 + noise)) is None
+    assert memory.growth(GIB * (40 + np.linspace(0, 12, 40) + noise[:40])) is None
