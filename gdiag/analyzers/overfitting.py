@@ -7,7 +7,8 @@ while the training loss goes on falling.
 Why it matters: from the best evaluation on, the run pays for memorising.
 
 What to do: keep the checkpoint of the best evaluation; add data, dropout or weight decay, or stop earlier. When the rise
-begins at an epoch boundary the data were seen before.
+begins at an epoch boundary the data were seen before. Where validation has long been coming down again (late
+generalisation) the rise is told as information.
 """
 
 from __future__ import annotations
@@ -37,12 +38,15 @@ def analyze(
         seen.rising < rising and (seen.evals_after < 2 * least_evals or seen.lowest_after - seen.best <= limit)
     ):
         return []
+    again = (
+        f", and has been coming down again since step {seen.falling_since}" if seen.falling_since is not None else ""
+    )
     points = run.series("eval_loss").finite
     row = points.row(int((points.step <= seen.best_step).sum()) - 1)
     return [
         Finding(
-            CODE, NAME, Severity.WARNING,
-            f"Validation loss rises from {seen.lowest:.3f} nat at step {seen.best_step} to {seen.last:.3f} while training loss falls by {-seen.train_change:.3f}",
+            CODE, NAME, Severity.WARNING if seen.falling_since is None else Severity.INFO,
+            f"Validation loss rises from {seen.lowest:.3f} nat at step {seen.best_step} to {seen.last:.3f} while training loss falls by {-seen.train_change:.3f}{again}",
             run.where(row, step=seen.best_step, last_step=seen.last_step),
             (
                 Measure("eval_rise", gap, "nat", limit=limit),

@@ -11,6 +11,8 @@ from gdiag.measures.baseline import mad_sigma
 from gdiag.measures.curves import Curve, Floats
 
 LEAST_EVALS = 5
+FALLING = 0.9
+"""Share of the pairs of evaluations whose later one is the lower, from which validation comes down."""
 LEAST_ROWS = 8
 """Training rows: logs of one row an epoch are short."""
 
@@ -36,6 +38,9 @@ class Overfit:
     """Training loss at the end minus at the best [nat]."""
     noise: float
     """Standard deviation of one evaluation [nat]."""
+    falling_since: int | None = None
+    """Step of the highest evaluation where validation has long been coming down from it again, as it does in late
+    generalisation (Power et al. 2022) and double descent."""
 
 
 def overfit(train: Curve, evaluation: Curve) -> Overfit | None:
@@ -56,8 +61,22 @@ def overfit(train: Curve, evaluation: Curve) -> Overfit | None:
     change = _around(train, int(evaluation.step[-1])) - _around(train, int(evaluation.step[b]))
     return Overfit(
         int(evaluation.step[lowest]), float(smooth[b]), float(y[lowest]), int(evaluation.step[-1]), last, after, rising,
-        float(smooth[b + 1 + after // 3 :].min()), change, noise,
+        float(smooth[b + 1 + after // 3 :].min()), change, noise, _falling_since(evaluation, smooth, b, noise),
     )  # fmt: skip
+
+
+def _falling_since(evaluation: Curve, smooth: Floats, best: int, noise: float) -> int | None:
+    """The step of the peak after `best` when half of the evaluations since lie behind it, nearly all pairs of them fall,
+    and a quarter of the rise is gone."""
+    peak = best + 1 + int(np.argmax(smooth[best + 1 :]))
+    since = smooth[peak:]
+    if len(since) < max(LEAST_EVALS, (len(smooth) - best) // 2):
+        return None
+    i, j = np.triu_indices(len(since), 1)
+    falls = float(np.mean(since[j] < since[i])) >= FALLING
+    fallen = float(since[0] - since[-1])
+    enough = fallen >= max(0.25 * float(since[0] - smooth[best]), 4 * noise)
+    return int(evaluation.step[peak]) if falls and enough else None
 
 
 def _median3(y: Floats) -> Floats:

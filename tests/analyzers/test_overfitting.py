@@ -61,3 +61,11 @@ def test_a_rise_that_levels_off_is_told() -> None:
     noisy = levelled + 0.01 * np.random.default_rng(1).standard_normal(20)
     (finding,) = analyze(validated(noisy))
     assert (finding.number("eval_rise") or 0) > 0.3
+
+
+def test_a_rise_from_which_validation_has_long_come_down_is_information() -> None:
+    late = np.interp(np.arange(20), [0, 2, 7, 19], [3.5, 3.0, 7.0, 4.5])
+    (finding,) = analyze(validated(late))
+    assert (finding.severity, finding.message.endswith("coming down again since step 399")) == (Severity.INFO, True)
+    still_high = np.interp(np.arange(20), [0, 2, 7, 19], [3.5, 3.0, 7.0, 6.9])
+    assert [f.severity for f in analyze(validated(still_high))] == [Severity.WARNING]
