@@ -13,10 +13,12 @@ before the onset, clip at the run's usual norm, lower the peak learning rate or 
 pre-norm when it returns from the start.
 
 A norm that rises for good while much of what the run learns is still to come is told as information: gradients grow as
-a small initialisation is left behind.
+a small initialisation is left behind. So is one that comes back while the loss falls all the way.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -74,7 +76,8 @@ def _finding(
     rate = run.series("lr").at(step)
     learned = learned_after(run.series("loss"), step)
     severity = Severity.WARNING if back and not ends else Severity.CRITICAL
-    if not back and not ends and learned >= STILL_TO_COME:
+    unharmed = back and _loss_falls_on(run, step, last_step)
+    if not ends and (unharmed or (not back and learned >= STILL_TO_COME)):
         severity = Severity.INFO
     tail = "and ends in values that are not finite" if ends else "and comes back" if back else "and does not come back"
     evidence = [
@@ -86,6 +89,7 @@ def _finding(
         Measure("recovered", back),
         Measure("ends_nonfinite", ends),
         Measure("learned_after", learned, limit=STILL_TO_COME),
+        *([Measure("loss_falls_on", unharmed)] if back else []),
     ]
     if z is not None:
         evidence.append(Measure("z", z))
@@ -98,3 +102,14 @@ def _finding(
         run.where(curve.finite.row(first), last_step=last_step, layer=named_layer(attribution)),
         (*evidence, *layer_evidence(attribution)),
     )  # fmt: skip
+
+
+def _loss_falls_on(run: RunView, step: int, last: int) -> bool:
+    """Whether the loss inside and after the stretch `step` to `last` lies well below that before: learning goes on."""
+    loss = run.series("loss")
+    first, end = (int(i) for i in np.searchsorted(loss.step, [step, last + 1]))
+    before, inside, after = loss.value[max(0, first - 20) : first], loss.value[first:end], loss.value[end : end + 50]
+    if min(len(before), len(inside) // 3, len(after)) < 5:
+        return False
+    levels = [float(np.median(part)) for part in (before, *np.array_split(inside, 3), after)]
+    return all(later < 0.95 * earlier for earlier, later in pairwise(levels))

@@ -73,3 +73,12 @@ def test_gradients_that_grow_while_the_run_learns_are_information() -> None:
     assert finding.severity is Severity.INFO
     (finding,) = analyze(view({"grad_norm": grad, "loss": np.where(rows < 100, learns, 6.0)}))
     assert finding.severity is Severity.CRITICAL
+
+
+@pytest.mark.parametrize(("ends_at", "severity"), [(0.2, Severity.INFO), (2.4, Severity.WARNING)])
+def test_a_surge_through_which_the_loss_falls_is_information(ends_at: float, severity: Severity) -> None:
+    grad = steady()
+    grad[300:500] *= 40
+    loss = np.interp(np.arange(1000), [0, 300, 500, 1000], [3.0, 2.4, ends_at, 0.5 * ends_at])
+    (finding,) = analyze(view({"grad_norm": grad, "loss": loss}))
+    assert finding.severity is severity
