@@ -164,7 +164,9 @@ def parse(name: str) -> tuple[Quantity, str] | None:
         matched = pattern.match(name)
         if matched is not None:
             layer = clean(matched["layer"])
-            if not layer or layer.lower() in _TOTALS or layer.lower().endswith("_total"):
+            # A name inside a wrapper is a module's, be it called norm.
+            own = matched["layer"].strip("/ ").lower()
+            if not layer or own in _TOTALS or own.endswith("_total"):
                 return None
             return quantity, layer
     return None
