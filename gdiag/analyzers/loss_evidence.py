@@ -101,7 +101,7 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
     factor = multiplied(run, view, event)
     if factor is not None:
         measures.append(Measure("factor", factor))
-    if event.kind != "spike" and not event.slow and view.every <= 2:
+    if event.kind != "spike" and not event.slow and view.every <= CLOSE_ROWS:
         measures.append(Measure("at_once", _at_once(event)))
     if math.isfinite(event.level_after):
         measures.append(Measure("level_after", event.level_after, unit))
@@ -120,6 +120,9 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
     return tuple(measures)
 
 
+CLOSE_ROWS = 10
+"""Steps between two rows up to which a leap between them says that nothing climbed: divergences of labelled runs take
+some tens of steps."""
 EARLY_ROWS = 6
 """Rows at their old level that an onset may come before the leap, where it is placed with the first row that stands out."""
 

@@ -314,10 +314,15 @@ def leaps(case: Case) -> str | None:
     None of the divergences of labelled, trained runs whose rate is too high leaps so.
     """
     finding = case.find("GD104", "GD105")
-    if finding is None or finding.measure("at_once") is not True or case.find("GD201", "GD307") is not None:
+    if finding is None or finding.measure("at_once") is not True or case.find("GD307") is not None:
         return None
-    ratio = finding.number("grad_ratio")
-    if ratio is not None and ratio >= EXPLODED:
+    before, after = finding.number("level_before"), finding.number("level_after")
+    # The gradient of a cross-entropy or a square is proportional to what is still wrong, and so grows with the loss.
+    limit = max(EXPLODED, after / before if before and after and before > 0 else 0.0)
+    ratio = max(
+        (r for r in (finding.number("grad_ratio"), case.number("ratio", "GD201")) if r is not None), default=None
+    )
+    if ratio is not None and ratio >= limit:
         return None
     calm = "" if ratio is None else f", and the gradient norm goes to no more than {ratio:.1f} times its level"
     return f"the loss is at its new level from one row to the next, without a climb{calm}"

@@ -295,6 +295,12 @@ def test_a_stale_second_moment_is_a_hypothesis_until_it_is_logged() -> None:
         ((Measure("at_once", True),), (), "data_order"),
         ((Measure("at_once", True), Measure("grad_ratio", 80.0)), (), "lr_too_high"),
         ((Measure("at_once", True),), ("GD201",), "lr_too_high"),
+        ((Measure("at_once", True),), ("GD307",), "lr_too_high"),
+        (
+            (Measure("at_once", True), Measure("level_before", 0.05), Measure("level_after", 2.2)),
+            ("GD201",),
+            "data_order",
+        ),
         ((Measure("at_once", False), Measure("grad_ratio", 2.1)), (), "lr_too_high"),
     ],
 )
@@ -303,7 +309,7 @@ def test_a_leap_without_exploding_gradients_is_not_put_down_to_the_rate(
 ) -> None:
     where = Location(run="run", step=100)
     lead = Finding("GD104", "loss-divergence", Severity.CRITICAL, "a divergence", where, evidence)
-    beside = tuple(Finding(code, "x", Severity.WARNING, "x", where) for code in others)
+    beside = tuple(Finding(code, "x", Severity.WARNING, "x", where, (Measure("ratio", 16.5),)) for code in others)
 
     best = next(c for c in rank(Case("divergence", lead, (lead, *beside), onset=100)) if c.cause != "unknown")
 
