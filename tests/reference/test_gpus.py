@@ -77,7 +77,3 @@ def test_xids_tell_program_from_machine(code: int, hardware: bool) -> None:
 )
 def test_a_clock_says_what_its_boards_have_at_least(clock: float, limit: float, power: float | None) -> None:
     assert gpus.least_power(clock, limit) == power
-
-
-def test_verified_says_yes_no_or_which_figure() -> None:
-    assert {row["verified"] for row in gpus._rows("gpus.tsv")} == {"yes", "no", "power"}
