@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from os import PathLike, fspath
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -17,7 +17,7 @@ import polars as pl
 from gdiag import ingesters
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
-from gdiag.analyzers.needs import absent
+from gdiag.analyzers.needs import absent, held
 from gdiag.analyzers.rivalry import weighed
 from gdiag.errors import UsageError
 from gdiag.ingesters.reading import Options
@@ -27,9 +27,10 @@ from gdiag.measures.bandwidth_table import sweep_series, sweep_tables
 from gdiag.measures.envelope import plotted
 from gdiag.measures.fabric_limits import Said
 from gdiag.measures.run import RunView
+from gdiag.measures.runs import each
 from gdiag.measures.segments import gaps
 from gdiag.measures.telemetry import Telemetry
-from gdiag.model import DataWindow, Finding, Incident, Report, Series, Severity, Skip, Value
+from gdiag.model import DataWindow, Finding, Incident, Report, Run, Series, Severity, Skip, Table, Value
 from gdiag.schema import STEP_METRICS, TABLES, Records
 from gdiag.triage import explain
 from gdiag.triage.advice import advise_logging
@@ -139,22 +140,71 @@ def diagnose(
 
     `counted` is telemetry that gdiag.fleet has counted without keeping its rows.
     """
-    views = [RunView(run, records, counted) for run in records.runs]
-    findings, checked, skipped = _judge(views, thresholds or {}, analyzers)
-    facts = {view.run.id: _facts(view, findings) for view in views}
-    incidents = explain(findings, facts)
     said = _said(thresholds or {})
+    judged = [_judged(view, thresholds or {}, analyzers, said) for view in each(records, counted)]
+    findings = tuple(sorted((f for run in judged for f in run.findings), key=_by_severity_then_place))
+    facts = {run.facts.run: run.facts for run in judged}
+    incidents = explain(findings, facts)
+    checked, skipped = _extent(judged, analyzers)
     return Report(
-        runs=tuple(replace(view.run, segments=view.trajectory.segments, config=_config(view)) for view in views),
+        runs=tuple(run.run for run in judged),
         sources=records.sources,
         findings=findings,
         incidents=incidents,
-        series=tuple(series for view in views for series in _plotted(view, incidents, said)),
-        tables=tuple(table for view in views for table in sweep_tables(view, said)),
+        series=tuple(series for run in judged for series in run.series),
+        tables=tuple(table for run in judged for table in run.tables),
         checked=checked,
         skipped=skipped,
         advice=advise_logging(facts.values(), sum(i.severity > Severity.INFO for i in incidents)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What a report keeps of a run: its view, with every measure in it, goes before the next one comes."""
+
+    run: Run
+    findings: tuple[Finding, ...]
+    facts: RunFacts
+    series: tuple[Series, ...]
+    tables: tuple[Table, ...]
+    lacking: dict[str, list[str]]
+    """The needs that its columns do not meet, by the code of the check that could not run."""
+    held: frozenset[str]
+    """The tables of which it has rows."""
+
+
+def _judged(view: RunView, thresholds: Thresholds, analyzers: Sequence[Analyzer], said: Said) -> _Judged:
+    """Everything that is asked of one run."""
+    findings: list[Finding] = []
+    lacking: dict[str, list[str]] = {}
+    for analyzer in analyzers:
+        if without := missing(view, analyzer.NEEDS):
+            lacking[analyzer.CODE] = without
+        else:
+            findings += weighed(view, analyzer.analyze(view, **thresholds.get(analyzer.CODE, {})))
+    facts = _facts(view, findings)
+    return _Judged(
+        run=replace(view.run, segments=view.trajectory.segments, config=_config(view)),
+        findings=tuple(findings),
+        facts=facts,
+        series=tuple(_plotted(view, explain(findings, {view.run.id: facts}), said)),
+        tables=tuple(sweep_tables(view, said)),
+        lacking=lacking,
+        held=held(view),
+    )
+
+
+def _extent(runs: Sequence[_Judged], analyzers: Sequence[Analyzer]) -> tuple[tuple[str, ...], tuple[Skip, ...]]:
+    """Codes of the checks that could run on some run, and why the others could on none."""
+    there = frozenset[str]().union(*(run.held for run in runs))
+    skipped = [
+        Skip(analyzer.CODE, absent(there, runs[-1].lacking[analyzer.CODE] if runs else []))
+        for analyzer in analyzers
+        if all(analyzer.CODE in run.lacking for run in runs)
+    ]
+    without = {skip.code for skip in skipped}
+    return tuple(a.CODE for a in analyzers if a.CODE not in without), tuple(skipped)
 
 
 def _config(view: RunView) -> dict[str, Value]:
@@ -177,24 +227,6 @@ def _plotted(view: RunView, incidents: Sequence[Incident], said: Said) -> list[S
     ]
     cards = [(i.host, i.gpu) for i in own if i.gpu is not None]
     return plotted(view, windows, [i.layer for i in own if i.layer is not None], cards) + sweep_series(view, said)
-
-
-def _judge(
-    views: list[RunView], thresholds: Thresholds, analyzers: Sequence[Analyzer]
-) -> tuple[tuple[Finding, ...], tuple[str, ...], tuple[Skip, ...]]:
-    findings: list[Finding] = []
-    checked: list[str] = []
-    skipped: list[Skip] = []
-    for analyzer in analyzers:
-        lacking: list[str] = []
-        able = [view for view in views if not (lacking := missing(view, analyzer.NEEDS))]
-        for view in able:
-            findings += weighed(view, analyzer.analyze(view, **thresholds.get(analyzer.CODE, {})))
-        if able:
-            checked.append(analyzer.CODE)
-        else:
-            skipped.append(Skip(analyzer.CODE, absent(views, lacking)))
-    return tuple(sorted(findings, key=_by_severity_then_place)), tuple(checked), tuple(skipped)
 
 
 def _by_severity_then_place(finding: Finding) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final
 
 from gdiag.measures.run import RunView
@@ -14,19 +14,25 @@ KINDS: Final = {
 }  # fmt: skip
 
 
-def absent(runs: Sequence[RunView], lacking: Sequence[str]) -> str:
+def held(run: RunView) -> frozenset[str]:
+    """The tables of which the run has rows."""
+    return frozenset(table for table in KINDS if run.has(table))
+
+
+def absent(tables: Set[str], lacking: Sequence[str]) -> str:
     """'no lr', 'no GPU telemetry', 'no update_norm or per-layer update_norm': `lacking` are needs as in NEEDS.
 
-    Where evidence of a kind is wholly absent, that alone is said: what else is lacking matters only with it.
+    Where evidence of a kind is wholly absent from the `tables` that there are, that alone is said: what else is lacking
+    matters only with it.
     """
-    parts = [" or ".join(dict.fromkeys(_words(runs, column) for column in need.split("|"))) for need in lacking]
+    parts = [" or ".join(dict.fromkeys(_words(tables, column) for column in need.split("|"))) for need in lacking]
     kinds = [part for part in parts if part in KINDS.values()]
     return f"no {', no '.join(dict.fromkeys(kinds[:1] or parts))}"
 
 
-def _words(runs: Sequence[RunView], column: str) -> str:
+def _words(tables: Set[str], column: str) -> str:
     table, _, name = column.partition(".")
-    if not any(run.has(table) for run in runs):
+    if table not in tables:
         return KINDS[table]
     if table == "steps" or name == "rank":
         return name

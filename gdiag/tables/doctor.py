@@ -10,10 +10,10 @@ import polars as pl
 
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
-from gdiag.analyzers.needs import absent
+from gdiag.analyzers.needs import absent, held
 from gdiag.ingesters.text import redact
-from gdiag.measures.run import RunView
-from gdiag.model import Column, Report, Skip, Table, Value
+from gdiag.measures.runs import each
+from gdiag.model import Column, Report, Run, Skip, Table, Value
 from gdiag.schema import TABLES, Records
 
 _REJECTS: Final = 20
@@ -41,19 +41,26 @@ FAMILIES: Final = {
 
 def examine(records: Records, analyzers: Sequence[Analyzer] = ANALYZERS) -> Report:
     """A report without findings: tables of columns, of checks, of what would unlock the others, of rejected lines."""
-    views = [RunView(run, records) for run in records.runs]
+    runs: list[Run] = []
+    there: frozenset[str] = frozenset()
+    without: dict[str, list[list[str]]] = {analyzer.CODE: [] for analyzer in analyzers}
+    for view in each(records):
+        runs.append(replace(view.run, segments=view.trajectory.segments))
+        there |= held(view)
+        for analyzer in analyzers:
+            without[analyzer.CODE].append(missing(view, analyzer.NEEDS))
     able: list[Analyzer] = []
     unable: dict[str, list[Analyzer]] = {}
     for analyzer in analyzers:
-        lacking: list[list[str]] = [missing(view, analyzer.NEEDS) for view in views]
+        lacking = without[analyzer.CODE]
         if lacking and not all(lacking):
             able.append(analyzer)
         else:
             fewest: list[str] = min(lacking, key=len, default=list(analyzer.NEEDS))
-            unable.setdefault(absent(views, fewest), []).append(analyzer)
+            unable.setdefault(absent(there, fewest), []).append(analyzer)
     tables = [*_columns(records), _checks(able), _unlocking(unable), _rejects(records)]
     return Report(
-        runs=tuple(replace(view.run, segments=view.trajectory.segments) for view in views),
+        runs=tuple(runs),
         sources=records.sources,
         tables=tuple(table for table in tables if table.rows or table.columns[0].name == "column"),
         checked=tuple(analyzer.CODE for analyzer in able),

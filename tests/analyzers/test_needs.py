@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gdiag.analyzers.needs import absent
+from gdiag.analyzers.needs import absent, held
 from gdiag.measures.run import RunView
 from gdiag.model import Run
 from gdiag.schema import Records
@@ -21,10 +21,10 @@ from tests.tables.steps import records
     ],
 )
 def test_what_is_wholly_absent_is_one_phrase(lacking: list[str], words: str) -> None:
-    held = records(loss=[1.0, 2.0])
-    assert absent([RunView(held.runs[0], held)], lacking) == words
+    given = records(loss=[1.0, 2.0])
+    assert absent(held(RunView(given.runs[0], given)), lacking) == words
 
 
 def test_without_any_step_log_no_column_of_it_is_named() -> None:
-    held = Records(runs=(Run("run"),))
-    assert absent([RunView(held.runs[0], held)], ["steps.lr", "steps.loss|layers.grad_norm"]) == "no step log"
+    given = Records(runs=(Run("run"),))
+    assert absent(held(RunView(given.runs[0], given)), ["steps.lr", "steps.loss|layers.grad_norm"]) == "no step log"
