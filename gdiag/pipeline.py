@@ -18,7 +18,7 @@ from gdiag import ingesters
 from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
 from gdiag.analyzers.needs import absent, held
-from gdiag.analyzers.rivalry import weighed
+from gdiag.analyzers.objectives import weighed
 from gdiag.errors import UsageError
 from gdiag.ingesters.reading import Options
 from gdiag.measures.bandwidth import sweeps

@@ -12,7 +12,7 @@ from gdiag.errors import InputError
 from gdiag.ingesters import claims, derived, layer_names, splits, values
 from gdiag.ingesters.aliases import Claim
 from gdiag.ingesters.claims import Plan
-from gdiag.ingesters.objectives import adversaries
+from gdiag.ingesters.objectives import adversaries, variational
 from gdiag.ingesters.ranks import with_rank_rows
 from gdiag.ingesters.reading import Options, Reading
 from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps, is_step
@@ -146,11 +146,8 @@ def reading(
         more = f" and {len(unmapped) - 4} more" if len(unmapped) > 4 else ""
         what = "numeric column" if len(unmapped) == 1 else "numeric columns"
         said.append(f"{len(unmapped)} {what} not used: {shown}{more}")
-    config: dict[str, Value] = {}
-    if rivals := adversaries([*frame.columns, *unused]):
-        config["adversarial"] = True
-        shown = " and ".join(values.escape(name, 40) for name in rivals[:2])
-        said.append(f"two networks train against each other ({shown}): levels of loss and gradient are no alarm")
+    config, about = _objective([*frame.columns, *unused])
+    said += about
     return Reading(
         source=Source(
             path, kind, frame.height if rows is None else rows, 0 if bad is None else bad[LINE].n_unique(), got.columns,
@@ -159,6 +156,17 @@ def reading(
         steps=got.steps, layers=got.layers, layer_columns=got.layer_columns, rejects=bad, run_name=got.run_name,
         events=got.events, config=config,
     )  # fmt: skip
+
+
+def _objective(names: Sequence[str]) -> tuple[dict[str, Value], list[str]]:
+    """What the names of all columns say of the objective: a setting of the run, and a note."""
+    for key, found, what in (
+        ("adversarial", adversaries(names), "two networks train against each other ({}): levels of loss and gradient are no alarm"),
+        ("variational", variational(names), "the loss is a sum whose weights may change ({}): its level alone is no alarm"),
+    ):  # fmt: skip
+        if found:
+            return {key: True}, [what.format(" and ".join(values.escape(name, 40) for name in found[:2]))]
+    return {}, []
 
 
 def refuse_other(path: str, frame: pl.DataFrame, options: Options) -> None:

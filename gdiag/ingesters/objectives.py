@@ -1,4 +1,4 @@
-"""What a run minimises, as far as its columns' names tell: two networks that train against each other."""
+"""What a run minimises, as far as its columns' names tell: two networks against each other, or a weighted sum of terms."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ _SIDES: Final = (frozenset(["g", "generator"]), frozenset(["d", "discriminator"]
 """Words that beside a loss mean one side alone, as DCGAN's `Loss_D` and StyleGAN's `Loss/G/loss` have them."""
 _EITHER: Final = (frozenset(["gen"]), frozenset(["disc", "discr", "critic"]))
 """Words that mean other things too (a generation loss, an actor's critic): both sides must be there."""
+_TERMS: Final = (frozenset(["recon", "reconstruction", "rec", "recons"]), frozenset(["kl", "kld", "kldiv"]))
+"""Words of the two terms of a variational bound."""
 _WORDS: Final = re.compile(r"\d+[a-z]*|[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -24,7 +26,7 @@ def adversaries(columns: Iterable[str]) -> tuple[str, ...]:
     sure: list[str] = []
     found: tuple[list[str], list[str]] = ([], [])
     for column in columns:
-        words = {word.lower() for word in _WORDS.findall(column)} if len(column) <= LONGEST_NAME else frozenset[str]()
+        words = _words(column)
         if not words & _LOSS:
             continue
         if any(words & side for side in _SIDES):
@@ -33,3 +35,17 @@ def adversaries(columns: Iterable[str]) -> tuple[str, ...]:
             if words & side:
                 names.append(column)
     return tuple(sure) or (tuple(found[0] + found[1]) if all(found) else ())
+
+
+def variational(columns: Iterable[str]) -> tuple[str, ...]:
+    """The columns that hold reconstruction and divergence of a variational autoencoder; empty where one is missing.
+
+    The weight of the divergence is commonly raised over the run (KL annealing, Bowman et al. 2016), and the sum with it.
+    """
+    named = [(column, _words(column)) for column in columns]
+    found = [next((column for column, words in named if words & term), None) for term in _TERMS]
+    return tuple(column for column in found if column is not None) if all(found) else ()
+
+
+def _words(column: str) -> set[str]:
+    return {word.lower() for word in _WORDS.findall(column)} if len(column) <= LONGEST_NAME else set()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gdiag.ingesters.objectives import adversaries
+from gdiag.ingesters.objectives import adversaries, variational
 from gdiag.pipeline import load
 
 
@@ -40,3 +40,9 @@ def test_the_run_is_marked_and_the_source_says_so(tmp_path: Path) -> None:
 
     assert records.runs[0].config["adversarial"] is True
     assert any("g_loss" in note and "no alarm" in note for note in records.sources[0].notes)
+
+
+def test_terms_of_a_variational_bound() -> None:
+    assert variational(["step", "loss", "recon_loss", "kl"]) == ("recon_loss", "kl")
+    assert variational(["train/reconstruction_loss", "train/kld_loss"])
+    assert variational(["loss", "kl", "policy_loss"]) == variational(["loss", "recon_loss"]) == ()

@@ -1,4 +1,4 @@
-"""Two networks that train against each other: what their levels of loss and gradient can say."""
+"""Objectives whose level is no measure of progress: what levels of loss and gradient say of two adversaries or a sum of terms."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from gdiag.model import Finding, Severity
 LEVELS: Final = frozenset({"GD103", "GD104", "GD105", "GD107", "GD108", "GD201", "GD213", "GD305", "GD307"})
 """Checks that hold a level of the loss or of the gradients against its own past."""
 
+OF_LOSS: Final = frozenset({"GD104", "GD105", "GD107", "GD108", "GD305", "GD307"})
+"""Those of them about the loss alone."""
+
 
 def weighed(run: RunView, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, those about levels as information where the losses are of two adversaries.
+    """The findings, those about levels as information where the losses are of two adversaries or a sum of changing weights.
 
     A side's loss rises and its gradients grow as the other side gets better, and neither comes back (Goodfellow et al.
     2014 have no loss that both lower); only what ends in values that are not finite is a fault by itself.
     """
-    if run.run.config.get("adversarial") is not True:
-        return list(findings)
+    config = run.run.config
+    codes = (
+        LEVELS if config.get("adversarial") is True else OF_LOSS if config.get("variational") is True else frozenset()
+    )
     return [
-        replace(f, severity=Severity.INFO) if f.code in LEVELS and f.measure("ends_nonfinite") is not True else f
+        replace(f, severity=Severity.INFO) if f.code in codes and f.measure("ends_nonfinite") is not True else f
         for f in findings
     ]
