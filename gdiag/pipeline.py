@@ -22,7 +22,7 @@ from gdiag.analyzers.objectives import weighed
 from gdiag.errors import UsageError
 from gdiag.ingesters.reading import Options
 from gdiag.measures.bandwidth import sweeps
-from gdiag.measures.bandwidth_compare import against, baseline
+from gdiag.measures.bandwidth_compare import Held, baseline
 from gdiag.measures.bandwidth_table import sweep_series, sweep_tables
 from gdiag.measures.envelope import plotted
 from gdiag.measures.fabric_limits import Said
@@ -105,7 +105,8 @@ def held_against(records: Records, reference: Records) -> Records:
     if not table.height:
         raise UsageError("the baseline holds no complete benchmark row and no saved baseline")
     own = sweeps(records.collectives, records.devices, records.facts)
-    if own and all(against(sweep, table) is None for sweep in own):
+    known = Held(table)
+    if own and all(known.against(sweep) is None for sweep in own):
         held = table.select("collective", "ranks").unique(maintain_order=True).row(0)
         raise UsageError(
             f"the baseline holds nothing to compare with: it has {held[0]} over {held[1] or 'unknown'} ranks, "

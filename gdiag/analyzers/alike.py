@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gdiag.measures.bandwidth import Sweep
@@ -13,31 +12,34 @@ from gdiag.model import Finding, Measure
 FEW: Final = 6
 """So many alike are named one by one."""
 
+Case = tuple[Sweep, tuple[object, ...], float, Callable[[], Finding]]
+"""A test run, what kind of fault it shows, how bad it is (larger is worse), and the finding, made only where it is told."""
 
-def grouped(found: Iterable[tuple[Sweep, Finding]], by: str, *, least: bool = True) -> list[Finding]:
-    """Findings in their order; where more than FEW agree in collective, ranks, severity and kind of evidence, the worst.
 
-    by: name of the evidence that tells the worst, the smallest value where `least`, else the largest.
-    """
-    kinds: dict[tuple[object, ...], list[Finding]] = {}
-    counts: Counter[tuple[object, ...]] = Counter()
-    worst_of = min if least else max
-    for sweep, finding in found:
-        path = finding.measure("path")
-        evidence = tuple(measure.name for measure in finding.evidence)
-        kind = (sweep.collective, sweep.n, sweep.hosts, finding.severity, path, evidence)
-        same = kinds.setdefault(kind, [])
-        same.append(finding)
-        counts[kind] += 1
-        if counts[kind] > FEW:
+@dataclass(slots=True)
+class _Kind:
+    count: int = 0
+    held: list[tuple[float, Callable[[], Finding]]] = field(default_factory=list)
+
+
+def grouped(cases: Iterable[Case]) -> list[Finding]:
+    """Findings in their order; where more than FEW agree in collective, ranks, hosts and kind, the worst."""
+    kinds: dict[tuple[object, ...], _Kind] = {}
+    for sweep, name, badness, make in cases:
+        kind = kinds.setdefault((sweep.collective, sweep.n, sweep.hosts, *name), _Kind())
+        kind.count += 1
+        if kind.count <= FEW:
+            kind.held.append((badness, make))
+        elif badness > kind.held[0][0] or kind.count == FEW + 1:
             # Of many only the worst is kept: a file may hold findings by the hundred thousand.
-            same[:] = [worst_of(same, key=lambda held: held.number(by) or 0.0)]
-    out: list[Finding] = []
-    for alike, same in kinds.items():
-        if counts[alike] <= FEW:
-            out += same
-            continue
-        (worst,) = same
-        text = f"{worst.message} (the worst of {counts[alike]} test runs alike)"
-        out.append(replace(worst, message=text, evidence=(*worst.evidence, Measure("test_runs", counts[alike]))))
-    return out
+            kind.held = [max((*kind.held, (badness, make)), key=lambda case: case[0])]
+    return [finding for kind in kinds.values() for finding in _told(kind)]
+
+
+def _told(kind: _Kind) -> list[Finding]:
+    found = [make() for _, make in kind.held]
+    if kind.count <= FEW:
+        return found
+    (worst,) = found
+    text = f"{worst.message} (the worst of {kind.count} test runs alike)"
+    return [replace(worst, message=text, evidence=(*worst.evidence, Measure("test_runs", kind.count)))]

@@ -14,11 +14,13 @@ What to do
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
-from gdiag.analyzers.alike import grouped
+from gdiag.analyzers.alike import Case, grouped
 from gdiag.measures.bandwidth import Sweep
-from gdiag.measures.bandwidth_compare import against
+from gdiag.measures.bandwidth_compare import Held, Shortfall
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 from gdiag.reference.sizes import size_text
@@ -32,25 +34,30 @@ _HARMED: Final = 2
 
 def analyze(run: RunView, *, tolerance: float = 0.05, warn: float = 0.1) -> list[Finding]:
     """tolerance: median shortfall that is info. warn: median shortfall that is a warning; shares."""
-    found: list[tuple[Sweep, Finding]] = []
+    return grouped(_cases(run, tolerance, warn))
+
+
+def _cases(run: RunView, tolerance: float, warn: float) -> Iterator[Case]:
+    held = Held(run.baselines)
     for sweep in run.sweeps:
-        seen = against(sweep, run.baselines)
-        if seen is None:
+        seen = held.against(sweep)
+        if seen is None or seen.median >= 1 - tolerance:
             continue
-        short = sum(share < 1 - tolerance for share in seen.shares)
-        if seen.median >= 1 - tolerance or short < _HARMED:
-            continue
-        severity = Severity.WARNING if seen.median < 1 - warn else Severity.INFO
-        size, share = seen.worst
-        name = sweep.collective or "the collective"
-        text = (
-            f"{name} reaches {seen.median:.0%} of the baseline (median of {len(seen.sizes)} sizes), at worst "
-            f"{share:.0%} at {size_text(size)}"
-        )
-        evidence = (
-            Measure("ratio", round(seen.median, 3), "", 1 - warn),
-            Measure("worst_ratio", round(share, 3), "", 1 - tolerance),
-            Measure("short_sizes", short, ""),
-        )
-        found.append((sweep, Finding(CODE, NAME, severity, text, run.where(sweep.place(size=size)), evidence)))
-    return grouped(found, "ratio")
+        if sum(share < 1 - tolerance for share in seen.shares) >= _HARMED:
+            far = seen.median < 1 - warn
+            yield sweep, (far,), -seen.median, partial(_finding, run, sweep, seen, tolerance, warn)
+
+
+def _finding(run: RunView, sweep: Sweep, seen: Shortfall, tolerance: float, warn: float) -> Finding:
+    severity = Severity.WARNING if seen.median < 1 - warn else Severity.INFO
+    size, share = seen.worst
+    text = (
+        f"{sweep.collective or 'the collective'} reaches {seen.median:.0%} of the baseline (median of {len(seen.sizes)} "
+        f"sizes), at worst {share:.0%} at {size_text(size)}"
+    )
+    evidence = (
+        Measure("ratio", round(seen.median, 3), "", 1 - warn),
+        Measure("worst_ratio", round(share, 3), "", 1 - tolerance),
+        Measure("short_sizes", sum(share < 1 - tolerance for share in seen.shares), ""),
+    )
+    return Finding(CODE, NAME, severity, text, run.where(sweep.place(size=size)), evidence)

@@ -16,13 +16,15 @@ What to do
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import polars as pl
 
-from gdiag.analyzers.alike import grouped
-from gdiag.measures.bandwidth import Sweep, agreement
-from gdiag.measures.fabric_limits import Said, limit
+from gdiag.analyzers.alike import Case, grouped
+from gdiag.measures.bandwidth import Sweep
+from gdiag.measures.bandwidth_steadiness import agreement, agreements
+from gdiag.measures.fabric_limits import Limit, Said, limit
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -40,8 +42,7 @@ def analyze(
 ) -> list[Finding]:
     """average: relative difference of printed and computed mean. odd_rows: share of rows whose time and algbw disagree."""
     said = Said(nic_gbps, hosts=hosts)
-    found = grouped(((s, f) for s in run.sweeps for f in _judge(run, s, average, odd_rows, said)), "mean_busbw")
-    return [*_failed(run), *found]
+    return [*_failed(run), *grouped(_cases(run, average, odd_rows, said))]
 
 
 def _failed(run: RunView) -> Iterator[Finding]:
@@ -56,36 +57,65 @@ def _failed(run: RunView) -> Iterator[Finding]:
         yield Finding(CODE, NAME, Severity.WARNING, text, where, (Measure("failure", said),))
 
 
-def _judge(run: RunView, sweep: Sweep, average: float, odd_rows: float, said: Said) -> Iterator[Finding]:
-    def finding(severity: Severity, text: str, *evidence: Measure) -> Finding:
-        return Finding(CODE, NAME, severity, text, run.where(sweep.place()), evidence)
+def _cases(run: RunView, average: float, odd_rows: float, said: Said) -> Iterator[Case]:
+    for sweep in run.sweeps:
+        if sweep.n == 1 and sweep.ranks is None and sweep.plateau == 0:
+            yield sweep, ("one",), 0.0, partial(_alone, run, sweep)
+            continue
+        if sweep.ranks is not None and (sweep.listed > sweep.ranks[1] or 1 < sweep.listed < sweep.ranks[0]):
+            gap = abs(sweep.listed - sweep.ranks[0])
+            yield sweep, ("ranks", sweep.listed > sweep.ranks[1]), float(gap), partial(_ranks, run, sweep)
+        seen, at = agreements(sweep.table), sweep.number
+        rows, odd, mean = int(seen["rows"][at]), int(seen["odd_rows"][at]), float(seen["mean_busbw"][at])
+        if rows >= 3 and odd_rows < odd / rows:
+            yield sweep, ("odd",), odd / rows, partial(_odd, run, sweep, odd_rows)
+        if sweep.average and abs(mean / sweep.average - 1) > average:
+            yield sweep, ("average",), abs(mean / sweep.average - 1), partial(_average, run, sweep)
+        held = limit(sweep, said)
+        if held is not None and held.legal is not None and sweep.plateau > 1.03 * held.legal:
+            yield sweep, ("legal",), sweep.plateau / held.legal, partial(_illegal, run, sweep, held)
 
-    if sweep.n == 1 and sweep.ranks is None and sweep.plateau == 0:
-        yield finding(
-            Severity.INFO, "the test ran on one rank: it says nothing about a fabric", Measure("ranks", 1, "", 2.0)
-        )
-        return
-    if sweep.ranks is not None and sweep.listed > sweep.ranks[1]:
-        text = f"the rank list names {sweep.listed} ranks but busbw/algbw fits {_span(sweep.ranks)}: file mixed, edited, or not built with MPI"
-        yield finding(
-            Severity.WARNING, text, Measure("ranks_listed", sweep.listed), Measure("ranks_measured", sweep.ranks[1])
-        )
-    elif sweep.ranks is not None and 1 < sweep.listed < sweep.ranks[0]:
-        text = f"the rank list names {sweep.listed} ranks but busbw/algbw fits {_span(sweep.ranks)}: the list was cut"
-        yield finding(
-            Severity.INFO, text, Measure("ranks_listed", sweep.listed), Measure("ranks_measured", sweep.ranks[0])
-        )
+
+def _finding(run: RunView, sweep: Sweep, severity: Severity, text: str, *evidence: Measure) -> Finding:
+    return Finding(CODE, NAME, severity, text, run.where(sweep.place()), evidence)
+
+
+def _alone(run: RunView, sweep: Sweep) -> Finding:
+    text = "the test ran on one rank: it says nothing about a fabric"
+    return _finding(run, sweep, Severity.INFO, text, Measure("ranks", 1, "", 2.0))
+
+
+def _ranks(run: RunView, sweep: Sweep) -> Finding:
+    assert sweep.ranks is not None
+    text = f"the rank list names {sweep.listed} ranks but busbw/algbw fits {_span(sweep.ranks)}: "
+    listed = Measure("ranks_listed", sweep.listed)
+    if sweep.listed > sweep.ranks[1]:
+        text += "file mixed, edited, or not built with MPI"
+        return _finding(run, sweep, Severity.WARNING, text, listed, Measure("ranks_measured", sweep.ranks[1]))
+    return _finding(
+        run, sweep, Severity.INFO, f"{text}the list was cut", listed, Measure("ranks_measured", sweep.ranks[0])
+    )
+
+
+def _odd(run: RunView, sweep: Sweep, odd_rows: float) -> Finding:
     figures = agreement(sweep)
-    if figures.rows >= 3 and odd_rows < figures.odd_rows / figures.rows:
-        text = f"size/time and algbw disagree in {figures.odd_rows} of {figures.rows} rows: label and measurement do not belong together"
-        yield finding(Severity.WARNING, text, Measure("odd_rows", figures.odd_rows, "", odd_rows * figures.rows))
-    if figures.average and abs(figures.mean_busbw / figures.average - 1) > average:
-        text = f"the printed average of {figures.average:.2f} GB/s is not the mean of the rows ({figures.mean_busbw:.2f} GB/s): rows were cut"
-        yield finding(Severity.INFO, text, Measure("mean_busbw", round(figures.mean_busbw, 3), "GB/s", figures.average))
-    held = limit(sweep, said)
-    if held is not None and held.legal is not None and sweep.plateau > 1.03 * held.legal:
-        text = f"{sweep.plateau:.1f} GB/s is more than the {held.legal:.1f} GB/s that {held.source} allows"
-        yield finding(Severity.WARNING, text, Measure("busbw", round(sweep.plateau, 2), "GB/s", round(held.legal, 1)))
+    text = f"size/time and algbw disagree in {figures.odd_rows} of {figures.rows} rows: label and measurement do not belong together"
+    evidence = Measure("odd_rows", figures.odd_rows, "", odd_rows * figures.rows)
+    return _finding(run, sweep, Severity.WARNING, text, evidence)
+
+
+def _average(run: RunView, sweep: Sweep) -> Finding:
+    mean = agreement(sweep).mean_busbw
+    text = (
+        f"the printed average of {sweep.average:.2f} GB/s is not the mean of the rows ({mean:.2f} GB/s): rows were cut"
+    )
+    return _finding(run, sweep, Severity.INFO, text, Measure("mean_busbw", round(mean, 3), "GB/s", sweep.average))
+
+
+def _illegal(run: RunView, sweep: Sweep, held: Limit) -> Finding:
+    text = f"{sweep.plateau:.1f} GB/s is more than the {held.legal:.1f} GB/s that {held.source} allows"
+    evidence = Measure("busbw", round(sweep.plateau, 2), "GB/s", round(held.legal or 0.0, 1))
+    return _finding(run, sweep, Severity.WARNING, text, evidence)
 
 
 def _span(ranks: tuple[int, int]) -> str:

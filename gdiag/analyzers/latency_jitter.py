@@ -17,11 +17,13 @@ What to do
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from gdiag.analyzers.alike import grouped
-from gdiag.measures.bandwidth import Sweep, jitter
+from gdiag.analyzers.alike import Case, grouped
+from gdiag.measures.bandwidth import Sweep
+from gdiag.measures.bandwidth_steadiness import jitter, jitters
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 from gdiag.reference.sizes import size_text
@@ -35,39 +37,54 @@ def analyze(
     run: RunView, *, small_share: float = 0.2, small_ratio: float = 3.0, sides: float = 0.2, spread: float = 0.2
 ) -> list[Finding]:
     """small_share and small_ratio: warning limits of slow small messages. sides, spread: info limits, as shares."""
-    unsteady = ((s, f) for s in run.sweeps if s.n != 1 for f in _judge(run, s, small_share, small_ratio, sides))
-    found = grouped(unsteady, "ratio", least=False)
-    found += [f for sweep in run.sweeps for f in _process(run, sweep)]
+    found = grouped(_cases(run, small_share, small_ratio, sides))
+    if "slow_process" in run.facts["key"].unique().to_list():
+        found += [f for sweep in run.sweeps for f in _process(run, sweep)]
     return found + list(_spread(run, spread))
 
 
-def _judge(run: RunView, sweep: Sweep, small_share: float, small_ratio: float, sides: float) -> Iterator[Finding]:
+def _cases(run: RunView, small_share: float, small_ratio: float, sides: float) -> Iterator[Case]:
+    for sweep in run.sweeps:
+        if sweep.n == 1:
+            continue
+        seen, at = jitters(sweep.table), sweep.number
+        share, ratio, gap = (float(seen[name][at]) for name in ("small_share", "small_ratio", "sides"))
+        if share >= small_share and ratio >= small_ratio:
+            yield sweep, ("small",), ratio, partial(_small, run, sweep, small_share, small_ratio)
+        if seen["cycles"][at] >= 4 and (slow := jitter(sweep).slow_cycles):
+            yield sweep, ("cycles",), float(len(slow)), partial(_slow, run, sweep, slow)
+        if gap > sides:
+            yield sweep, ("sides",), gap, partial(_apart, run, sweep, gap, sides)
+
+
+def _small(run: RunView, sweep: Sweep, small_share: float, small_ratio: float) -> Finding:
     seen = jitter(sweep)
-    name = sweep.collective or "the collective"
+    text = f"{seen.small_share:.0%} of small {_name(sweep)} messages take {seen.small_ratio:.1f} times as long as the others"
+    evidence = (Measure("slow_share", round(seen.small_share, 3), "", small_share),
+                Measure("ratio", round(seen.small_ratio, 2), "", small_ratio))  # fmt: skip
+    return Finding(CODE, NAME, Severity.WARNING, text, run.where(sweep.place()), evidence)
 
-    def finding(severity: Severity, text: str, *evidence: Measure) -> Finding:
-        return Finding(CODE, NAME, severity, text, run.where(sweep.place()), evidence)
 
-    if seen.small_share >= small_share and seen.small_ratio >= small_ratio:
-        text = (
-            f"{seen.small_share:.0%} of small {name} messages take {seen.small_ratio:.1f} times as long as the others"
-        )
-        yield finding(Severity.WARNING, text, Measure("slow_share", round(seen.small_share, 3), "", small_share),
-                      Measure("ratio", round(seen.small_ratio, 2), "", small_ratio))  # fmt: skip
-    if seen.slow_cycles:
-        sizes = ", ".join(size_text(s) for s in seen.slow_cycles[:4])
-        text = f"{name} is at least 1.3 times slower than its median in two cycles or more at {sizes}"
-        yield finding(Severity.WARNING, text, Measure("slow_sizes", len(seen.slow_cycles), "", 0.0))
-    if seen.sides > sides:
-        text = f"in-place and out-of-place {name} differ by {seen.sides:.0%} at large sizes"
-        yield finding(Severity.INFO, text, Measure("difference", round(seen.sides, 3), "", sides))
+def _slow(run: RunView, sweep: Sweep, slow: tuple[int, ...]) -> Finding:
+    sizes = ", ".join(size_text(s) for s in slow[:4])
+    text = f"{_name(sweep)} is at least 1.3 times slower than its median in two cycles or more at {sizes}"
+    evidence = (Measure("slow_sizes", len(slow), "", 0.0),)
+    return Finding(CODE, NAME, Severity.WARNING, text, run.where(sweep.place()), evidence)
+
+
+def _apart(run: RunView, sweep: Sweep, gap: float, sides: float) -> Finding:
+    text = f"in-place and out-of-place {_name(sweep)} differ by {gap:.0%} at large sizes"
+    evidence = (Measure("difference", round(gap, 3), "", sides),)
+    return Finding(CODE, NAME, Severity.INFO, text, run.where(sweep.place()), evidence)
+
+
+def _name(sweep: Sweep) -> str:
+    return sweep.collective or "the collective"
 
 
 def _process(run: RunView, sweep: Sweep) -> Iterator[Finding]:
     """Processes that -I shows to be slower than the others at most sizes: all slow together is no one's fault."""
-    for key, value in sweep.facts:
-        if key != "slow_process":
-            continue
+    for value in sweep.said("slow_process"):
         process, ratio, share = value.split()
         text = f"process {process} takes {ratio} times as long as the median process in {share} measurements of {sweep.collective or 'the collective'}"
         evidence = (Measure("ratio", float(ratio), "", 1.2), Measure("process", int(process)))

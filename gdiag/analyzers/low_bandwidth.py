@@ -16,9 +16,11 @@ What to do
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
-from gdiag.analyzers.alike import grouped
+from gdiag.analyzers.alike import Case, grouped
 from gdiag.measures.bandwidth import Sweep
 from gdiag.measures.fabric_limits import DEGRADED, HEALTHY, RING, Limit, Said, limit
 from gdiag.measures.run import RunView
@@ -57,16 +59,29 @@ def analyze(
     together. expect: plateau that is expected, GB/s. hosts: number of hosts, where the output does not list them.
     """
     said = Said(nic_gbps, expect, hosts)
-    limits = ((sweep, limit(sweep, said)) for sweep in run.sweeps)
-    found = ((s, _unheld(run, s) if held is None else _judge(run, s, held, ok, bad)) for s, held in limits)
-    return grouped(((s, f) for s, f in found if f is not None), "busbw")
+    return grouped(_cases(run, said, ok, bad))
 
 
-def _judge(run: RunView, sweep: Sweep, held: Limit, ok: float, bad: float) -> Finding | None:
-    share = sweep.plateau / held.value
-    if share >= ok:
-        return None
-    ring = held.ring is not None and held.ring < ok * held.value and abs(sweep.plateau / held.ring - 1) <= RING
+def _cases(run: RunView, said: Said, ok: float, bad: float) -> Iterator[Case]:
+    for sweep in run.sweeps:
+        held = limit(sweep, said)
+        if held is None:
+            if (found := _crippled(sweep)) is not None:
+                yield sweep, (found[0],), -sweep.plateau, partial(_unheld, run, sweep, *found)
+        elif (share := sweep.plateau / held.value) < ok:
+            yield sweep, (_is_ring(sweep, held, ok), _path(share)), -share, partial(_judge, run, sweep, held, ok, bad)
+
+
+def _is_ring(sweep: Sweep, held: Limit, ok: float) -> bool:
+    return held.ring is not None and held.ring < ok * held.value and abs(sweep.plateau / held.ring - 1) <= RING
+
+
+def _path(share: float) -> str | None:
+    return next((name for low, high, name in _PATHS if low <= share <= high), None)
+
+
+def _judge(run: RunView, sweep: Sweep, held: Limit, ok: float, bad: float) -> Finding:
+    share, ring = sweep.plateau / held.value, _is_ring(sweep, held, ok)
     severity = Severity.INFO if ring else Severity.WARNING
     word = (
         "the plateau of a healthy ring: the switch does not reduce (NVLS is not used)"
@@ -75,7 +90,7 @@ def _judge(run: RunView, sweep: Sweep, held: Limit, ok: float, bad: float) -> Fi
         if share >= bad
         else "bad"
     )
-    path = next((name for low, high, name in _PATHS if low <= share <= high), None)
+    path = _path(share)
     text = (
         f"{_name(sweep)} reaches {sweep.plateau:.1f} GB/s, {share:.0%} of {held.value:.0f} GB/s ({held.source}): {word}"
     )
@@ -90,24 +105,20 @@ def _judge(run: RunView, sweep: Sweep, held: Limit, ok: float, bad: float) -> Fi
     return Finding(CODE, NAME, severity, text, run.where(sweep.place()), (*evidence, *_clues(sweep)))
 
 
-def _unheld(run: RunView, sweep: Sweep) -> Finding | None:
-    """Without a limit only a path that NCCL itself says to be crippled is a finding."""
-    channels, topology, disabled = sweep.fact("coll_channels"), sweep.fact("topology_file"), sweep.fact("p2p_disabled")
-    name = f"{_name(sweep)} reaches {sweep.plateau:.1f} GB/s"
-    path = ""
-    if sweep.hosts == 1 and channels is not None and int(channels) <= 2 and (topology or disabled):
-        why = f"NCCL_TOPO_FILE is set to {topology}" if topology else "P2P is disabled"
-        path, text = (
-            "PCIe instead of NVLink",
-            f"{name} over {channels} channels while {why}: the direct links are not used",
-        )
-    elif _on_sockets(sweep):
-        path, text = (
-            "TCP sockets instead of the fabric",
-            f"{name} over TCP sockets between hosts of eight {sweep.model}",
-        )
-    if not path:
-        return None
+def _crippled(sweep: Sweep) -> tuple[str, str] | None:
+    """Without a limit only a path that NCCL itself says to be crippled is a finding: the path, and in words."""
+    if sweep.hosts == 1 and (channels := sweep.fact("coll_channels")) is not None and int(channels) <= 2:
+        topology = sweep.fact("topology_file")
+        if topology or sweep.fact("p2p_disabled"):
+            why = f"NCCL_TOPO_FILE is set to {topology}" if topology else "P2P is disabled"
+            return "PCIe instead of NVLink", f"over {channels} channels while {why}: the direct links are not used"
+    if _on_sockets(sweep):
+        return "TCP sockets instead of the fabric", f"over TCP sockets between hosts of eight {sweep.model}"
+    return None
+
+
+def _unheld(run: RunView, sweep: Sweep, path: str, words: str) -> Finding:
+    text = f"{_name(sweep)} reaches {sweep.plateau:.1f} GB/s {words}"
     evidence = (Measure("busbw", round(sweep.plateau, 2), "GB/s"), Measure("path", path))
     return Finding(CODE, NAME, Severity.WARNING, text, run.where(sweep.place()), (*evidence, *_clues(sweep)))
 

@@ -14,10 +14,14 @@ What to do
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 import polars as pl
 
-from gdiag.analyzers.alike import grouped
+from gdiag.analyzers.alike import Case, grouped
 from gdiag.measures.bandwidth import Sweep
+from gdiag.measures.bandwidth_curves import levels
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -28,14 +32,18 @@ NEEDS: tuple[str, ...] = ("collectives.busbw|facts.value",)
 
 def analyze(run: RunView, *, elements: float = 1.0) -> list[Finding]:
     """One critical finding per test run with at least `elements` wrong elements or a FAILED footer."""
-    found = ((sweep, _judge(run, sweep, elements)) for sweep in run.sweeps)
-    return grouped(((s, f) for s, f in found if f is not None), "wrong_rows", least=False)
+    return grouped(_cases(run, elements))
 
 
-def _judge(run: RunView, sweep: Sweep, elements: float) -> Finding | None:
-    footer = sweep.fact("out_of_bounds") or ""
-    if not (sweep.values("wrong") >= elements).any() and not footer.endswith("FAILED"):
-        return None
+def _cases(run: RunView, elements: float) -> Iterator[Case]:
+    for sweep in run.sweeps:
+        most = float(levels(sweep.table)["wrong"][sweep.number])
+        footer = sweep.fact("out_of_bounds") or ""
+        if most >= elements or footer.endswith("FAILED"):
+            yield sweep, (most >= elements,), most, partial(_finding, run, sweep, elements, footer)
+
+
+def _finding(run: RunView, sweep: Sweep, elements: float, footer: str) -> Finding:
     wrong = sweep.rows.filter(pl.col("wrong") >= elements)
     name = sweep.collective or "the collective"
     rank = sweep.fact("rank")

@@ -154,7 +154,9 @@ def _stamped(table: str, frame: pl.DataFrame, index: int, base: str, inner: list
             named = pl.lit(base)
         frame = frame.with_columns(run=named.cast(pl.String))
     for name, kind in types.items():
-        if name not in frame.columns and (name in KEYS or table not in ("steps", "layers")):
+        # Metric columns that nothing logged stay away where rows are counted in millions.
+        metric = table in ("steps", "layers") or (table == "collectives" and name.startswith("t_"))
+        if name not in frame.columns and (name in KEYS or not metric):
             frame = frame.with_columns(pl.lit(None, kind).alias(name))
     if "time" in frame.columns and table != "collectives" and frame.schema["time"].is_numeric():
         # A clock that is NaN or lies outside the years 1 to 9999 tells no time, and no calendar holds it.

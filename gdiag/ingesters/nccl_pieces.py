@@ -52,12 +52,25 @@ def scanned(given: Input) -> Found:
             if len(running) > _THREADS:
                 found.append(running.popleft().result())
         found += [future.result() for future in running]
-    rows = pl.concat([part.rows for part in found], how="diagonal")
-    rows = rows.select(name for name in nccl_rows.empty().columns if name in rows.columns)
     devices, facts, rejects, starts = (
         pl.concat([getattr(part, name) for part in found]) for name in ("devices", "facts", "rejects", "starts")
     )
-    return Found(rows, devices, facts, rejects, starts, any(part.is_output for part in found))
+    is_output, rows = any(part.is_output for part in found), [part.rows for part in found]
+    found.clear()
+    return Found(_joined(rows), devices, facts, rejects, starts, is_output)
+
+
+def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    """The rows of all pieces, a column at a time and taken out of `parts`: never more than one is there twice."""
+    columns = []
+    for name, kind in nccl_rows.empty().schema.items():
+        if any(name in part.columns for part in parts):
+            cells = [
+                part[name] if name in part.columns else pl.Series(name, [None] * part.height, kind) for part in parts
+            ]
+            columns.append(pl.concat(cells, rechunk=True))
+            parts[:] = [part.drop(name, strict=False) if part.width > 1 else part for part in parts]
+    return pl.DataFrame(columns)
 
 
 def _scanned(piece: bytes, first: int, header: bytes) -> Found:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from gdiag.measures.bandwidth import MIB, Sweep, by_size
+from gdiag.measures.bandwidth import Sweep
+from gdiag.measures.bandwidth_curves import MIB, by_size
 
 
 def median_curve(sweep: Sweep) -> dict[int, float]:
@@ -48,19 +49,31 @@ class Shortfall:
         return self.sizes[at], self.shares[at]
 
 
-def held_curve(sweep: Sweep, baselines: pl.DataFrame) -> dict[int, float]:
-    """Size [B] → busbw [GB/s] of the baseline for this sweep's collective, and ranks where both are known."""
-    held = baselines.filter(pl.col("collective") == (sweep.collective or ""))
-    if sweep.n is not None:
-        held = held.filter(pl.col("ranks").is_in([0, sweep.n]))
-    return {int(size): float(busbw) for size, busbw in held.select("size", "busbw").iter_rows()}
+class Held:
+    """A baseline as `baseline` makes it, looked up by collective and ranks."""
 
+    def __init__(self, baselines: pl.DataFrame) -> None:
+        """Keep the baseline's figures: collective → rows of ranks, size [B] and busbw [GB/s]."""
+        self._rows: dict[str, list[tuple[int, int, float]]] = {}
+        for collective, *row in baselines.select("collective", "ranks", "size", "busbw").iter_rows():
+            self._rows.setdefault(collective, []).append((row[0], row[1], row[2]))
+        self._curves: dict[tuple[str, int | None], dict[int, float]] = {}
 
-def against(sweep: Sweep, baselines: pl.DataFrame) -> Shortfall | None:
-    """The sweep against a baseline as `baseline` makes it; None without sizes in common."""
-    values = held_curve(sweep, baselines)
-    pairs = [(s, b / values[s]) for s, b in median_curve(sweep).items() if s >= MIB and values.get(s, 0.0) > 0]
-    return Shortfall(tuple(s for s, _ in pairs), tuple(r for _, r in pairs)) if pairs else None
+    def curve(self, sweep: Sweep) -> dict[int, float]:
+        """Size [B] → busbw [GB/s] of the baseline for this sweep's collective, and ranks where both are known."""
+        key = (sweep.collective or "", sweep.n)
+        if key not in self._curves:
+            own = self._rows.get(key[0], [])
+            self._curves[key] = {size: busbw for ranks, size, busbw in own if key[1] is None or ranks in {0, key[1]}}
+        return self._curves[key]
+
+    def against(self, sweep: Sweep) -> Shortfall | None:
+        """The sweep against the baseline; None without sizes from 1 MiB on in common."""
+        values = self.curve(sweep)
+        if not values:
+            return None
+        pairs = [(s, b / values[s]) for s, b in median_curve(sweep).items() if s >= MIB and values.get(s, 0.0) > 0]
+        return Shortfall(tuple(s for s, _ in pairs), tuple(r for _, r in pairs)) if pairs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +97,18 @@ def members(held: Sequence[Sweep], slow: float = 0.9) -> tuple[Member, ...]:
     hosts = sorted({h for s in pairs for h in s.host_names})
     if len(pairs) < 3 or len(hosts) < 3:
         return ()
+    plateaus = np.array([s.plateau for s in pairs])
+    own: dict[str, list[int]] = {}
+    for number, sweep in enumerate(pairs):
+        for name in sweep.host_names:
+            own.setdefault(name, []).append(number)
     found = []
     for host in hosts:
-        mine = [s.plateau for s in pairs if host in s.host_names]
-        rest = [s.plateau for s in pairs if host not in s.host_names]
-        if len(mine) >= 2 and rest:
+        others = np.ones(len(pairs), dtype=bool)
+        others[own[host]] = False
+        mine, rest = plateaus[own[host]], plateaus[others]
+        if len(mine) >= 2 and len(rest):
             middle = float(np.median(rest))
-            found.append(Member(host, float(np.median(mine)) / middle, len(mine), all(p < slow * middle for p in mine)))
+            all_slow = bool((mine < slow * middle).all())
+            found.append(Member(host, float(np.median(mine)) / middle, len(mine), all_slow))
     return tuple(sorted(found, key=lambda m: (m.share, m.host)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from gdiag.measures.bandwidth import JUDGED_FROM, Sweep
-from gdiag.measures.bandwidth_compare import Member, held_curve, median_curve, members
+from gdiag.measures.bandwidth_compare import Held, Member, median_curve, members
 from gdiag.measures.fabric_limits import DEGRADED, HEALTHY, RING, UNSAID, Limit, Said, limit, matches
 from gdiag.measures.run import RunView
 from gdiag.model import Column, Series, Table, Value
@@ -37,19 +38,28 @@ def sweep_tables(run: RunView, said: Said = UNSAID) -> list[Table]:
     """One table over all test runs, then one per test run by size for the first few."""
     if not run.sweeps:
         return []
-    tables = _verdicts(run.sweeps, said)
+    tables = _verdicts(run, said)
     pairwise = members(run.sweeps)
     if pairwise:
         tables += [_hosts(pairwise), _pairs(run.sweeps, [m.host for m in pairwise[:_HOSTS]])]
-    for number, sweep in enumerate(() if pairwise else run.sweeps[:_FEW]):
-        tables.append(Table(f"{_title(number, sweep)} by size", *_sized(sweep, held_curve(sweep, run.baselines))))
+    held = Held(run.baselines)
+    for sweep in () if pairwise else _shown(run.sweeps, said):
+        tables.append(Table(f"{_title(sweep.number, sweep)} by size", *_sized(sweep, held.curve(sweep))))
     return tables
+
+
+def _shown(held: Sequence[Sweep], said: Said) -> Sequence[Sweep]:
+    """The test runs shown size by size: the first few, of many the one that is lowest against its limit."""
+    if len(held) <= _MANY:
+        return held[:_FEW]
+    limits = [(sweep.plateau / top.value, sweep) for sweep in held if (top := limit(sweep, said)) is not None]
+    return [min(limits, key=lambda pair: pair[0])[1]] if limits else held[:1]
 
 
 def sweep_series(run: RunView, said: Said = UNSAID) -> list[Series]:
     """busbw over size of each test run: lowest and highest of sides and cycles; then its limit where it is known."""
     found = []
-    for sweep in run.sweeps[:_FEW]:
+    for sweep in _shown(run.sweeps, said):
         curve = sweep.rows.group_by("size").agg(low=pl.col("busbw").min(), high=pl.col("busbw").max()).sort("size")
         curve = curve.filter(pl.col("size") > 0)
         sizes, low, high = (tuple(float(v) for v in curve[name]) for name in ("size", "low", "high"))
@@ -94,18 +104,16 @@ def _title(number: int, sweep: Sweep) -> str:
 class _Judged:
     """One test run in the table of verdicts."""
 
-    title: str
     sweep: Sweep
     limit: Limit | None
     verdict: str
 
 
-def _verdicts(held: Sequence[Sweep], said: Said) -> list[Table]:
+def _verdicts(run: RunView, said: Said) -> list[Table]:
     """Test runs with a limit, then those without; of many test runs the kinds, the worst first."""
+    held = run.sweeps
     limits = [limit(sweep, said) for sweep in held]
-    judged = [
-        _Judged(_title(n, s), s, top, verdict(s, top)) for n, (s, top) in enumerate(zip(held, limits, strict=True))
-    ]
+    judged = [_Judged(s, top, verdict(s, top)) for s, top in zip(held, limits, strict=True)]
     parts = (
         (_KNOWN, [j for j in judged if j.limit]),
         (_UNKNOWN, [j for j in judged if not j.limit]),
@@ -113,7 +121,7 @@ def _verdicts(held: Sequence[Sweep], said: Said) -> list[Table]:
     tables = []
     for name, mine in parts:
         if mine:
-            tables.append(_by_kind(name, mine) if len(held) > _MANY else _one_by_one(name, mine))
+            tables.append(_by_kind(run, name, mine) if len(held) > _MANY else _one_by_one(name, mine))
     return tables
 
 
@@ -124,11 +132,11 @@ def _one_by_one(title: str, judged: Sequence[_Judged]) -> Table:
         s = one.sweep
         latency = round(s.latency, 1) if s.latency is not None else None
         limits = (round(one.limit.value, 1), whole(100 * s.plateau / one.limit.value)) if one.limit else ()
-        rows.append((one.title, s.n, s.hosts or None, round(s.plateau, 2), *limits, latency, one.verdict))
+        rows.append((_title(s.number, s), s.n, s.hosts or None, round(s.plateau, 2), *limits, latency, one.verdict))
     return Table(title, (_RUN, *_FIGURES, *(_LIMIT if limited else ()), *_END), tuple(rows))
 
 
-def _by_kind(title: str, judged: Sequence[_Judged]) -> Table:
+def _by_kind(run: RunView, title: str, judged: Sequence[_Judged]) -> Table:
     """A line per collective, shape and verdict; the lowest plateau as a share of the limit, else in GB/s, decides the order."""
     kinds: dict[tuple[object, ...], list[_Judged]] = {}
     for one in judged:
@@ -140,14 +148,15 @@ def _by_kind(title: str, judged: Sequence[_Judged]) -> Table:
     for (name, ranks, hosts, top, words), same in kinds.items():
         plateaus = np.array([one.sweep.plateau for one in same])
         least = float(plateaus.min()) / (float(str(top)) if top else 1.0)
+        worst = run.where(same[int(np.argmin(plateaus))].sweep.place())
         limits: tuple[Value | None, ...] = (float(str(top)), whole(100 * least)) if top else ()
         rows.append((least, (
             str(name), len(same), ranks if isinstance(ranks, int) else None, hosts if isinstance(hosts, int) and hosts else None,
-            round(float(np.median(plateaus)), 2), round(float(plateaus.min()), 2), *limits, str(words),
+            round(float(np.median(plateaus)), 2), round(float(plateaus.min()), 2), worst.line if len(run.run.sources) == 1 else f"{Path(worst.file or '').name}:{worst.line}", *limits, str(words),
         )))  # fmt: skip
     rows.sort(key=lambda row: row[0])
     columns = (
-        Column("collective"), Column("test runs"), *_FIGURES, Column("lowest", "GB/s"),
+        Column("collective"), Column("test runs"), *_FIGURES, Column("lowest", "GB/s"), Column("at line"),
         *(_LIMIT if judged[0].limit else ()), Column("verdict"),
     )  # fmt: skip
     more = f", {len(rows) - _RANKED} more kinds not shown" if len(rows) > _RANKED else ""

@@ -7,8 +7,11 @@ host, a ring collective is bound by B, a tree or NVLS-tree all_reduce by B·k(n-
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
-from gdiag.measures.bandwidth import JUDGED_FROM, PLATEAU_FROM, Sweep
+from gdiag.measures.bandwidth import JUDGED_FROM, Sweep
+from gdiag.measures.bandwidth_curves import PLATEAU_FROM
 from gdiag.reference.fabrics import Fabric, alike, expected, matching_nics, platform_rate, switched_rate
 
 PRACTICAL = 0.97
@@ -56,6 +59,21 @@ class Said:
 UNSAID = Said()
 
 
+class _Shape(NamedTuple):
+    """What the limit of a test run hangs on: of hundreds of thousands of runs there are few shapes."""
+
+    collective: str
+    ranks: int
+    hosts: int
+    """0 where they are not known."""
+    model: str
+    share: float
+    """Of the plateau that a sweep reaches which ends where this one does."""
+    platform: str
+    ib_devices: str
+    nic_speed: str
+
+
 def limit(sweep: Sweep, said: Said = UNSAID) -> Limit | None:
     """The limit of a sweep, None when nothing says it."""
     if said.expect > 0:
@@ -63,42 +81,48 @@ def limit(sweep: Sweep, said: Said = UNSAID) -> Limit | None:
     ranks, hosts = sweep.n, sweep.hosts or said.hosts
     if ranks is None or ranks < 2 or sweep.largest < JUDGED_FROM:
         return None
+    told = [sweep.fact(key) or "" for key in ("platform", "ib_devices", "nic_speed")] if hosts > 1 else [""] * 3
+    share = 1.0 if sweep.largest >= PLATEAU_FROM else SHORT_SWEEP
+    return _limit(_Shape(sweep.collective or "", ranks, hosts, sweep.model or "", share, *told), said.nic_gbps)
+
+
+@lru_cache(4096)
+def _limit(shape: _Shape, nic_gbps: float) -> Limit | None:
+    hosts = shape.hosts
     if hosts > 1:
-        said_rate = (said.nic_gbps / 8, "network cards", PRACTICAL)
-        rate, source, practical = said_rate if said.nic_gbps > 0 else _cards(sweep, ranks / hosts)
+        rate, source, practical = (nic_gbps / 8, "network cards", PRACTICAL) if nic_gbps > 0 else _cards(shape)
         if rate > 0:
-            return _network(sweep, ranks, hosts, rate, source, practical)
-    row = expected(sweep.model or "", ranks, max(hosts, 1), sweep.collective or "") if hosts else None
+            return _network(shape, rate, source, practical)
+    row = expected(shape.model, shape.ranks, max(hosts, 1), shape.collective) if hosts else None
     if row is None or row.plateau is None or (hosts > 1 and row.hosts == 1):
-        return _ring(sweep, ranks) if hosts == 1 else None
-    return _node(row, sweep.largest)
+        return _ring(shape) if hosts == 1 else None
+    return _node(row, shape.share)
 
 
-def _node(row: Fabric, largest: int) -> Limit:
-    share = 1.0 if largest >= PLATEAU_FROM else SHORT_SWEEP
+def _node(row: Fabric, share: float) -> Limit:
     ring = row.ring * share if row.ring is not None else None
     assert row.plateau is not None
     return Limit(row.plateau * share, ring, 1.12 * row.nvlink, f"{row.model}: {row.source}", row.verified)
 
 
-def _ring(sweep: Sweep, ranks: int) -> Limit | None:
+def _ring(shape: _Shape) -> Limit | None:
     """What a ring over a switch reaches where nobody measured this shape; fewer than four GPUs may be wired otherwise."""
-    rate = switched_rate(sweep.model or "")
-    if rate is None or not 4 <= ranks <= 8 or sweep.collective not in _RINGS:
+    rate = switched_rate(shape.model)
+    if rate is None or not 4 <= shape.ranks <= 8 or shape.collective not in _RINGS:
         return None
-    share = 1.0 if sweep.largest >= PLATEAU_FROM else SHORT_SWEEP
-    return Limit(RING_SHARE * rate * share, None, 1.12 * rate, f"a ring over {rate:.0f} GB/s of NVLink", verified=False)
+    value = RING_SHARE * rate * shape.share
+    return Limit(value, None, 1.12 * rate, f"a ring over {rate:.0f} GB/s of NVLink", verified=False)
 
 
-def _cards(sweep: Sweep, each: float) -> tuple[float, str, float]:
+def _cards(shape: _Shape) -> tuple[float, str, float]:
     """Rate of the cards of one host [GB/s] as NCCL's own lines tell it, how, and the share of it that is reached.
 
-    each: ranks per host; a GPU drives one card, so fewer ranks than cards cannot use them all.
+    A GPU drives one card, so fewer ranks of a host than cards cannot use them all.
     """
-    platform = sweep.fact("platform") or ""
-    if each >= 8 and (gbps := platform_rate(platform)):
-        return gbps / 8, f"network cards of {platform}", EFA
-    names, speed = sweep.fact("ib_devices") or "", sweep.fact("nic_speed") or ""
+    each = shape.ranks / shape.hosts
+    if each >= 8 and (gbps := platform_rate(shape.platform)):
+        return gbps / 8, f"network cards of {shape.platform}", EFA
+    names, speed = shape.ib_devices, shape.nic_speed
     count = names.count("[") - names.count("[RO")
     if count < 1 or not speed.isdigit():
         return 0.0, "", PRACTICAL
@@ -106,15 +130,16 @@ def _cards(sweep: Sweep, each: float) -> tuple[float, str, float]:
     return used * int(speed) / 8e3, f"network cards, {used}×{int(speed) // 1000} Gb/s in NCCL's lines,", PRACTICAL
 
 
-def _network(sweep: Sweep, ranks: int, hosts: int, rate: float, source: str, practical: float) -> Limit | None:
+def _network(shape: _Shape, rate: float, source: str, practical: float) -> Limit | None:
+    ranks, hosts = shape.ranks, shape.hosts
     each = ranks / hosts
-    if sweep.collective == "all_reduce":
+    if shape.collective == "all_reduce":
         tree = hosts * (ranks - 1) / (ranks * (hosts - 1))
         return Limit(rate * practical, None, rate * tree, f"{rate:.0f} GB/s of {source} per host")
-    if sweep.collective == "alltoall":
+    if shape.collective == "alltoall":
         bound = rate / each * (ranks - 1) / (ranks - each)
         return Limit(bound * practical, None, bound, f"{rate / each:.1f} GB/s of {source} per rank")
-    if sweep.collective == "sendrecv":
+    if shape.collective == "sendrecv":
         return Limit(rate / each * practical, None, rate, f"{rate / each:.1f} GB/s of {source} per rank")
     return Limit(rate * practical, None, rate, f"{rate:.0f} GB/s of {source} per host")
 

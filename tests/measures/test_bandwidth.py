@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdiag.measures.bandwidth import Sweep, agreement, jitter, shape
+from gdiag.measures.bandwidth import Sweep
+from gdiag.measures.bandwidth_curves import shape
+from gdiag.measures.bandwidth_steadiness import agreement, jitter
 from gdiag.measures.fabric_limits import Said, limit, matches
 from tests.analyzers.made_benchmarks import view
 from tests.ingesters.nccl_formats import Bench, text
