@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, smi_tree, telemetry
+from gdiag.ingesters import console, nvlink_lines, smi_tree, telemetry
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import whole
 from gdiag.model import Source
@@ -33,7 +34,21 @@ def recognise(given: Input) -> float:
 def read(given: Input, options: Options) -> Reading:
     """Samples of the dump or table."""
     lines = console.lines_of(given)["text"].to_list()
-    return (_dump if _LOG.search(given.head) else _table)(given, options, lines)
+    reading = (_dump if _LOG.search(given.head) else _table)(given, options, lines)
+    return _with_links(reading, lines, options) if nvlink_lines.among(given.data()) else reading
+
+
+def _with_links(reading: Reading, lines: list[str], options: Options) -> Reading:
+    """The reading with the matrix and the links that stand below the dump or table."""
+    found = nvlink_lines.parse(dict(enumerate(lines, 1)), options.tz)
+    facts = [part for part in (reading.facts, nvlink_lines.facts(found)) if part is not None]
+    source = replace(reading.source, notes=(*reading.source.notes, *nvlink_lines.said(found)))
+    return replace(
+        reading,
+        source=source,
+        ports=nvlink_lines.ports(found),
+        facts=pl.concat(facts, how="diagonal") if facts else None,
+    )
 
 
 def _dump(given: Input, options: Options, lines: list[str]) -> Reading:

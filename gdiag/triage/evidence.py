@@ -17,6 +17,7 @@ from gdiag.triage.sentences import (
     at_most,
     at_restart,
     changed,
+    clocks_fell,
     device_error,
     dies_with_the_loss,
     eval_flat,
@@ -209,6 +210,9 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("periodic_pause", "telemetry", 2.0, found("GD503")),
     Rule("memory_pressure", "telemetry", 2.2, found("GD506")),
     Rule("network_congestion", "telemetry", -2.0, said("share", "compute", "the added time is compute time", "GD501", "GD502", "GD504")),
+    # Clocks that fell under load explain slow steps, whatever held them back: no data or network is needed.
+    *(Rule(cause, "telemetry", -2.2, clocks_fell) for cause in ("dataloader_stall", "network_congestion", "memory_pressure")),
+    Rule("unknown_step_time_drift", "telemetry", 0.4, clocks_fell),
     Rule("dataloader_stall", "telemetry", -2.0, said("share", "compute", "the added time is compute time", "GD501", "GD502", "GD504")),
     # Benchmarks: the share of the limit names the path; a fall at large messages is congestion or flow control.
     Rule("transport_fallback", "telemetry", 2.6, path("PCIe", "TCP")),

@@ -162,6 +162,12 @@ def ports(kind: str, *, window: bool) -> Sentence:
     return sentence
 
 
+def clocks_fell(case: Case) -> str | None:
+    """Clocks below their own past meanwhile, for a reason that the log cannot tell."""
+    finding = case.find("GD604")
+    return finding.message if finding is not None and finding.measure("lacking") is not None else None
+
+
 def firmware(case: Case) -> str | None:
     """The network card's own firmware or heat, as the kernel reports it."""
     finding = case.find("GD710")

@@ -102,3 +102,16 @@ def test_the_table_in_a_loop_is_a_series() -> None:
 def test_an_empty_table_is_refused() -> None:
     with pytest.raises(InputError, match="holds no GPU"):
         read(TABLE.splitlines()[2])
+
+
+def test_links_below_a_table_or_dump_are_read_too() -> None:
+    matrix = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV18\t0-31\nGPU1\tNV18\t X \t0-31\n"
+    links = "GPU 0: NVIDIA H800 (UUID: GPU-aaaa)\n\t Link 0: 26.562 GB/s\n\t Link 1: <inactive>\n"
+    for text in (TABLE, DUMP.format(generation="Event")):
+        reading = read(text + "\n" + matrix + "\n" + links)
+        assert reading.gpus is not None
+        assert reading.facts is not None
+        assert ("topology", "GPU0 GPU1", "NV18") in reading.facts.select("scope", "key", "value").rows()
+        assert reading.ports is not None
+        assert reading.ports.filter(reading.ports["value"] == 0)["port"].to_list() == [1]
+        assert "1 of 2 NVLinks active at 26.562 GB/s" in reading.source.notes

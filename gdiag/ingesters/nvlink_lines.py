@@ -1,0 +1,182 @@
+"""Lines of nvidia-smi topo -m and nvlink -s, -e, wherever they stand: links and pairs as rows of `ports` and `facts`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters.port_place import Place
+from gdiag.ingesters.values import whole
+
+_HEAD: Final = re.compile(rb"(?m)^(?:[\w.-]+: )?[\s\x1b\[0-9;m]*GPU0\b.*?(CPU Affinity|GPU1\b|NIC0|NUMA)")
+_ROW_HEAD: Final = re.compile(rb"(?m)^(?:[\w.-]+: )?[\s\x1b\[0-9;m]*GPU\d+[ \t]+(?:X|NV\d+|SYS|NODE|PHB|PXB|PIX)[ \t]")
+_LINK_HEAD: Final = re.compile(
+    rb"(?m)\bLink \d+: (?:\d+(?:\.\d+)? GB/s|<inactive>|[A-Z][\w ]*(?:Errors|events|BER)\b)|Nvlink queries are not supported|"
+    rb"have or support Nvlink|all links are inActive"
+)
+_LIST_HEAD: Final = re.compile(rb"(?m)^(?:[\w.-]+: )?GPU \d+: .* \(UUID: ")
+_PATH: Final = r"(?:X|NV\d+|SYS|NODE|PHB|PXB|PIX|PSB|SOC|C2C|N/A)"
+_PREFIX: Final = re.compile(r"^([A-Za-z][\w.-]*): (?=GPU \d+: |\s*Link \d+[:,]|\s*GPU\d+\b|NIC\d+\b|mlx5_\d+\s)")
+_NAMES: Final = re.compile(r"\b(?:GPU|NIC)\d+\b|\b(?:mlx5|ib|bnxt_re|irdma|efa)_?\w*\d\b")
+_ROW: Final = re.compile(rf"^\s*((?:GPU|NIC)\d+|(?:mlx5|ib|bnxt_re|irdma|efa)_?\w*\d)((?:\s+{_PATH}(?=\s|$))+)")
+_GPU: Final = re.compile(r"^\s*GPU (\d+): (.*?)\s*(?:\(UUID: ([^)]*)\))?\s*((?:Nvlink|Device|NVML).*)?$")
+_STATE: Final = re.compile(r"^\s*Link (\d+): (?:(\d+(?:\.\d+)?) GB/s|<inactive>)\s*$")
+_COUNT: Final = re.compile(r"^\s*Link (\d+): ([A-Za-z][\w /-]*?)\s*: (\d+(?:\.\d+)?(?:[eE]-?\d+)?)\s*$")
+_SILENT: Final = {
+    "not supported for Devices in MIG mode": "MIG mode hides its NVLinks",
+    "not have or support": "has no NVLink",
+    "all links are inActive": "all its NVLinks are inactive",
+}
+_HEADER: Final = re.compile(r"^\s*GPU0(?:\s+(?:GPU|NIC|mlx|CPU|NUMA)|\s*$)")
+_MOST: Final = 1 << 20
+
+
+@dataclass(slots=True)
+class Screen:
+    """What the lines gave."""
+
+    ports: list[tuple[int, str | None, float | None, str, int, str, float]] = field(default_factory=list)
+    """line, host, time, device, port, counter, value"""
+    facts: list[tuple[int, int, str, str, str]] = field(default_factory=list)
+    """line, section, scope, key, value"""
+    gpus: dict[tuple[str | None, int], str] = field(default_factory=dict)
+    """Host and index of every GPU named, → what was said instead of its links, or nothing."""
+    matrices: int = 0
+    kinds: set[str] = field(default_factory=set)
+
+
+def sureness(head: bytes) -> float:
+    """How surely the head of a file is a screen of links: 0.9 with links or a matrix, 0.6 with what only names GPUs."""
+    head = head[:16384]
+    if _LINK_HEAD.search(head) or (_HEAD.search(head) and _ROW_HEAD.search(head)):
+        return 0.9
+    return 0.6 if any(p.search(head) for p in (_HEAD, _ROW_HEAD, _LIST_HEAD)) else 0.0
+
+
+def among(content: bytes) -> bool:
+    """Whether a screen of links stands somewhere in the content of another screen."""
+    return bool(_LINK_HEAD.search(content) or (_HEAD.search(content) and _ROW_HEAD.search(content)))
+
+
+def begins_matrix(head: bytes) -> bool:
+    """Whether the head of a matrix is there."""
+    return bool(_HEAD.search(head))
+
+
+def whole_part(line: str) -> str:
+    """What is surely complete of a last line without its end: NV1 may have been NV12, 3 errors 31."""
+    return line if _STATE.match(line) else re.sub(r"\S+\s*$", "", line)
+
+
+def parse(texts: Mapping[int, str], tz: str | None) -> Screen:
+    """Links and matrix rows in numbered lines; everything else is passed over."""
+    found = Screen()
+    place = Place()
+    names: list[str] = []
+    gpu: tuple[str | None, int] | None = None
+    for number, raw in texts.items():
+        line = raw[:4096]
+        if prefix := _PREFIX.match(line):
+            place.host, line = prefix[1], line[prefix.end() :]
+        if m := _STATE.match(line):
+            if gpu is not None:
+                where = (number, place.host, place.time, f"GPU{gpu[1]}", whole(m[1], bits=31) or 0)
+                found.ports.append((*where, "nvlink_active", float(m[2] is not None)))
+                if m[2] is not None:
+                    found.ports.append((*where, "nvlink_rate", float(m[2])))
+                found.kinds.add("state")
+        elif (m := _COUNT.match(line)) and gpu is not None:
+            where = (number, place.host, place.time, f"GPU{gpu[1]}", whole(m[1], bits=31) or 0)
+            found.ports.append((*where, "nvlink_" + re.sub(r"\W+", "_", m[2].lower()), float(m[3])))
+            found.kinds.add("errors")
+        elif m := _GPU.match(line):
+            gpu = (place.host, whole(m[1], bits=31) or 0)
+            found.gpus.setdefault(gpu, "")
+            if m[2]:
+                found.facts.append((number, 0, _scope("nvlink model", place.host), f"GPU{gpu[1]}", m[2]))
+            _silent(found, number, gpu, m[4] or "")
+        elif m := _ROW.match(line):
+            _matrix_row(found, number, m, names, place.host)
+        elif _HEADER.search(line):
+            names, found.matrices = _NAMES.findall(line.partition("CPU")[0]), found.matrices + 1
+        elif gpu is None or not _silent(found, number, gpu, line):
+            place.noted(line, tz)
+            place.above = line
+    return found
+
+
+def _matrix_row(found: Screen, number: int, m: re.Match[str], names: list[str], host: str | None) -> None:
+    """Cells of one row under the header's names; below a header that is lost, under the GPUs in their order."""
+    cells = m[2].split()
+    if not names:
+        names.extend(f"GPU{i}" for i in range(cells.index("X") + 1 if "X" in cells else 0))
+        found.matrices = found.matrices or 1
+    columns = names if len(names) >= len(cells) else [*names, *(f"GPU{i}" for i in range(len(names), len(cells)))]
+    for column, cell in zip(columns, cells, strict=False):
+        if column != m[1] and cell not in ("X", "N/A"):
+            found.facts.append((number, found.matrices, _scope("topology", host), f"{m[1]} {column}", cell))
+    if m[1].startswith("GPU"):
+        found.gpus.setdefault((host, whole(m[1][3:], bits=31) or 0), "")
+    found.kinds.add("matrix")
+
+
+def _silent(found: Screen, number: int, gpu: tuple[str | None, int], line: str) -> bool:
+    """Whether the line says why the GPU's links are not listed."""
+    why = next((why for words, why in _SILENT.items() if words in line), "")
+    if why:
+        found.gpus[gpu] = why
+        found.facts.append((number, 0, _scope("nvlink state", gpu[0]), f"GPU{gpu[1]}", why))
+    return bool(why)
+
+
+def _scope(kind: str, host: str | None) -> str:
+    return f"{kind} {host}" if host else kind
+
+
+def ports(found: Screen) -> pl.DataFrame | None:
+    """Rows of `ports`, None where no link was listed."""
+    if not found.ports:
+        return None
+    schema = {"line": pl.Int64, "host": pl.String, "time": pl.Float64, "device": pl.String, "port": pl.Int32,
+              "counter": pl.String, "value": pl.Float64}  # fmt: skip
+    frame = pl.DataFrame(found.ports, schema=schema, orient="row")
+    key = ("host", "device", "port", "counter")
+    return frame.with_columns(
+        snapshot=pl.col("line").cum_count().over(key).cast(pl.Int32) - 1, saturated=pl.lit(value=False)
+    )
+
+
+def facts(found: Screen) -> pl.DataFrame | None:
+    """Rows of `facts`, None where nothing was said."""
+    schema = {"line": pl.Int64, "section": pl.Int32, "scope": pl.String, "key": pl.String, "value": pl.String}
+    return pl.DataFrame(found.facts, schema=schema, orient="row") if found.facts else None
+
+
+def said(found: Screen) -> tuple[str, ...]:
+    """One line of what was read, and what it could not say."""
+    parts = []
+    if "matrix" in found.kinds:
+        pairs = [v for _, _, scope, key, v in found.facts if scope.startswith("topology") and key.count("GPU") == 2]
+        ways = ", ".join(sorted(set(pairs), key=pairs.index)) or "no pair of GPUs"
+        number = len(found.gpus)
+        parts.append(f"topology of {number} GPU{'s' if number > 1 else ''}: {ways}")
+    if "state" in found.kinds:
+        up = sum(v == 1 for *_, name, v in found.ports if name == "nvlink_active")
+        rates = sorted({v for *_, name, v in found.ports if name == "nvlink_rate"})
+        at = f" at {' and '.join(f'{r:g}' for r in rates)} GB/s" if rates else ""
+        total = sum(name == "nvlink_active" for *_, name, _ in found.ports)
+        parts.append(f"{up} of {total} NVLinks active{at}")
+    if "errors" in found.kinds:
+        counts = [
+            v for *_, name, v in found.ports if name not in ("nvlink_active", "nvlink_rate") and "ber" not in name
+        ]
+        parts.append(f"{len(counts)} NVLink counters, {sum(v > 0 for v in counts)} above zero")
+    for why in dict.fromkeys(why for why in found.gpus.values() if why):
+        alike = [i for (_, i), w in found.gpus.items() if w == why]
+        named = f"GPU {alike[0]}" if len(alike) == 1 else f"{len(alike)} GPUs"
+        parts.append(f"{named}: {why}" + (": the links cannot be judged" if "hides" in why else ""))
+    return tuple(parts)
