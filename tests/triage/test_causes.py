@@ -314,3 +314,20 @@ def test_a_leap_without_exploding_gradients_is_not_put_down_to_the_rate(
     best = next(c for c in rank(Case("divergence", lead, (lead, *beside), onset=100)) if c.cause != "unknown")
 
     assert best.cause == cause
+
+
+def test_clocks_that_fell_make_data_and_network_needless() -> None:
+    slow = Finding("GD501", "step-time-shift", Severity.WARNING, "slower", Location(run="run", step=100))
+    fell = Finding(
+        "GD604",
+        "clock-outlier",
+        Severity.INFO,
+        "clocks fall",
+        Location(run="run", step=100),
+        (Measure("lacking", "event reasons"),),
+    )
+    plain = {c.cause: c.score for c in rank(Case("step_time_shift", slow, (slow,), onset=100))}
+    found = rank(Case("step_time_shift", slow, (slow, fell), onset=100))
+    assert found[0].cause == "unknown_step_time_drift"
+    assert "clocks fall" in found[0].supports
+    assert {c.cause: c.score for c in found}.get("dataloader_stall", 0.0) < 0.5 * plain["dataloader_stall"]
