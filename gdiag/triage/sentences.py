@@ -123,7 +123,7 @@ def kind(which: str, text: str) -> Sentence:
 
     def sentence(case: Case) -> str | None:
         if any(case.value(name) == which for name in ("layer_kind", "kind")):
-            return text.format(case.layer or "the layer")
+            return text.format(f" {case.layer}" if case.layer else "")
         return None
 
     return sentence

@@ -331,3 +331,19 @@ def test_clocks_that_fell_make_data_and_network_needless() -> None:
     assert found[0].cause == "unknown_step_time_drift"
     assert "clocks fall" in found[0].supports
     assert {c.cause: c.score for c in found}.get("dataloader_stall", 0.0) < 0.5 * plain["dataloader_stall"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "said"), [("wte", "the embedding wte moves first"), (None, "the embedding moves first")]
+)
+def test_a_kind_of_layer_is_named_with_the_layer_where_one_is_known(layer: str | None, said: str) -> None:
+    lead = Finding(
+        "GD206",
+        "gradient-spike",
+        Severity.WARNING,
+        "x",
+        Location(run="run", step=9),
+        (Measure("layer_kind", "embedding"),),
+    )
+    case = Case("gradient_explosion", lead, (lead,), onset=9, layer=layer)
+    assert any(text.startswith(said) for cause in rank(case) for text in cause.supports)
