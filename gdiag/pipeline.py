@@ -256,7 +256,9 @@ def _facts(view: RunView, findings: Sequence[Finding]) -> RunFacts:
     saved = view.events.filter(pl.col("kind") == "checkpoint")["step"].drop_nulls().unique().sort().to_list()
     columns = {f"steps.{name}" for name in STEP_METRICS if view.has(f"steps.{name}")}
     columns |= {f"layers.{c.quantity}" for c in view.layer_columns}
-    columns |= {name for name in ("ports.value", "operations.seconds") if view.has(name)}
+    columns |= {
+        name for name in ("ports.value", "operations.seconds", "nvlinks.line", "modules.value") if view.has(name)
+    }
     columns |= {f"gpus.{name}" for name in TABLES["gpus"] if view.has(f"gpus.{name}")}
     return RunFacts(
         run=view.run.id,

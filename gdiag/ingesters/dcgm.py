@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
@@ -29,6 +30,10 @@ _FIELDS: Final[dict[str, tuple[str, float]]] = {
 }  # fmt: skip
 """Field → canonical column and factor (NVIDIA DCGM field identifiers)."""
 _LINE: Final = re.compile(r"^(DCGM_FI_\w+)\{([^}]*)\}\s+(\S+)(?:\s+(\d{10,13}))?\s*$")
+_NVLINK: Final = re.compile(
+    r"^DCGM_FI_DEV_NVLINK_(?:(CRC_FLIT|CRC_DATA|REPLAY|RECOVERY)_ERROR_COUNT_(?:TOTAL|L(\d+))|COUNT_(LINK_RECOVERY_FAILED)_EVENTS)$"
+)
+"""Counters of NVLinks, of all links of a GPU or of one."""
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 _BLANK: Final = 9.2e18
 """DCGM's 'no value' codes are the largest 64-bit integers."""
@@ -50,6 +55,7 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001
     events: dict[tuple[str, str], dict[str, object]] = {}
     columns: dict[str, str] = {}
     bad: list[tuple[int, str, str]] = []
+    links: list[dict[str, object]] = []
     for number, line in console.lines_of(given).select("line", "text").iter_rows():
         if not line.startswith("DCGM_FI_"):
             continue
@@ -71,6 +77,8 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001
                 "gpu": _index(gpu),
                 "text": "last Xid that DCGM saw; it may be old",
             }
+        if (link := _NVLINK.match(found[1])) and _index(gpu) is not None:
+            links.append(_link(number, link, labels, value, found[4]))
         if found[1] not in _FIELDS:
             continue
         # A field that comes again for the same GPU begins the next scrape.
@@ -94,7 +102,28 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001
             row["zone_known"] = True
     if not rows:
         raise InputError(f"{given.path} names DCGM fields but holds no values of a GPU")
-    return _reading(given, rows, list(events.values()), columns, bad)
+    reading = _reading(given, rows, list(events.values()), columns, bad)
+    return replace(reading, ports=_links(links)) if links else reading
+
+
+def _link(
+    number: int, found: re.Match[str], labels: dict[str, str], value: float, millis: str | None
+) -> dict[str, object]:
+    """A counter of a GPU's NVLinks as a row of `ports`."""
+    name = f"nvlink_{found[1].lower()}_errors" if found[1] else f"nvlink_{found[3].lower()}_events"
+    link = found[2] or labels.get("nvlink")
+    return {
+        "line": number, "host": labels.get("Hostname") or None, "device": f"GPU{_index(labels['gpu'])}", "port": _index(link) if link else None,
+        "counter": name, "value": value, "saturated": False,
+        "time": float(millis) / (1e3 if len(millis) > 10 else 1) if millis else None,
+    }  # fmt: skip
+
+
+def _links(rows: list[dict[str, object]]) -> pl.DataFrame:
+    types = TABLES["ports"]
+    frame = pl.DataFrame(rows, schema={c: types[c] for c in rows[0]})
+    key = ("host", "device", "port", "counter")
+    return frame.with_columns(snapshot=pl.col("line").cum_count().over(key).cast(pl.Int32) - 1)
 
 
 def _reading(

@@ -242,7 +242,7 @@ RULES: Final[tuple[Rule, ...]] = (
 
 Columns = tuple[str, ...]
 _PORTS: Final[tuple[Columns, str]] = (
-    ("ports.value",),
+    ("ports.value", "nvlinks.line", "modules.value"),
     "port counters of the hosts at several moments, each with host and date",
 )
 WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {

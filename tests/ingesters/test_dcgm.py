@@ -47,3 +47,20 @@ def test_a_line_without_a_value_is_a_reject() -> None:
 def test_a_list_of_field_names_is_refused() -> None:
     with pytest.raises(InputError, match="names DCGM fields"):
         read("DCGM_FI_DEV_GPU_TEMP\nDCGM_FI_DEV_POWER_USAGE\n")
+
+
+def test_nvlink_counters_of_scrapes_are_readings_of_ports() -> None:
+    def scrape(replays: int) -> str:
+        names = (
+            "DCGM_FI_DEV_GPU_TEMP",
+            "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL",
+            "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_L3",
+        )
+        return "".join(f'{n}{{gpu="2",Hostname="node7"}} {v}\n' for n, v in zip(names, (60, replays, 5), strict=True))
+
+    ports = read(scrape(0) + scrape(4)).ports
+    assert ports is not None
+    rows = ports.select("host", "device", "port", "counter", "value", "snapshot").rows()
+    assert rows[0] == ("node7", "GPU2", None, "nvlink_replay_errors", 0, 0)
+    assert rows[1][2:4] == (3, "nvlink_crc_flit_errors")
+    assert rows[2][4:] == (4, 1)
