@@ -11,22 +11,27 @@ from gdiag.ingesters.aliases import LONGEST_NAME
 _LOSS: Final = frozenset(["loss", "losses", "err", "error"])
 _SIDES: Final = (frozenset(["g", "generator"]), frozenset(["d", "discriminator"]))
 """Words that beside a loss mean one side alone, as DCGAN's `Loss_D` and StyleGAN's `Loss/G/loss` have them."""
+_NETWORKS: Final = frozenset(["generator", "discriminator"])
 _EITHER: Final = (frozenset(["gen"]), frozenset(["disc", "discr", "critic"]))
 """Words that mean other things too (a generation loss, an actor's critic): both sides must be there."""
 _TERMS: Final = (frozenset(["recon", "reconstruction", "rec", "recons"]), frozenset(["kl", "kld", "kldiv"]))
 """Words of the two terms of a variational bound."""
+_WORTH: Final = re.compile("loss|err|generator|discriminator|rec|kl", re.IGNORECASE)
 _WORDS: Final = re.compile(r"\d+[a-z]*|[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 def adversaries(columns: Iterable[str]) -> tuple[str, ...]:
-    """The columns that hold the losses of a generator and its discriminator; empty where no name says so.
+    """The columns that hold the losses, or else the layers, of a generator and its discriminator; empty where no name says so.
 
     Such losses have no level to hold and gradients none to keep: each side's rise is the other's progress.
     """
     sure: list[str] = []
     found: tuple[list[str], list[str]] = ([], [])
+    layers: dict[str, str] = {}
     for column in columns:
         words = _words(column)
+        for network in sorted(words & _NETWORKS):
+            layers.setdefault(network, column)
         if not words & _LOSS:
             continue
         if any(words & side for side in _SIDES):
@@ -34,7 +39,9 @@ def adversaries(columns: Iterable[str]) -> tuple[str, ...]:
         for names, side in zip(found, _EITHER, strict=True):
             if words & side:
                 names.append(column)
-    return tuple(sure) or (tuple(found[0] + found[1]) if all(found) else ())
+    if sure or all(found):
+        return tuple(sure or found[0] + found[1])
+    return tuple(layers.values()) if len(layers) == len(_NETWORKS) else ()
 
 
 def variational(columns: Iterable[str]) -> tuple[str, ...]:
@@ -48,4 +55,7 @@ def variational(columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _words(column: str) -> set[str]:
-    return {word.lower() for word in _WORDS.findall(column)} if len(column) <= LONGEST_NAME else set()
+    """The words of a name; none where none of them can matter, as in those of thousands of layers."""
+    if len(column) > LONGEST_NAME or not _WORTH.search(column):
+        return set()
+    return {word.lower() for word in _WORDS.findall(column)}

@@ -15,6 +15,7 @@ from gdiag.pipeline import load
     [
         ["d_loss", "g_loss"], ["Loss_D", "Loss_G", "D(x)"], ["errD", "errG"], ["loss", "g_loss"], ["lossG"],
         ["Loss/G/loss", "Loss/D/loss"], ["train/discriminator_loss"], ["gen_loss", "disc_loss"], ["critic_loss", "gen_loss"],
+        ["loss", "grad_norm/generator.conv1", "grad_norm/discriminator.conv1"],
     ],
 )  # fmt: skip
 def test_losses_of_two_sides(columns: list[str]) -> None:
