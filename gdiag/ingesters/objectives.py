@@ -16,7 +16,8 @@ _EITHER: Final = (frozenset(["gen"]), frozenset(["disc", "discr", "critic"]))
 """Words that mean other things too (a generation loss, an actor's critic): both sides must be there."""
 _TERMS: Final = (frozenset(["recon", "reconstruction", "rec", "recons"]), frozenset(["kl", "kld", "kldiv"]))
 """Words of the two terms of a variational bound."""
-_WORTH: Final = re.compile("loss|err|generator|discriminator|rec|kl", re.IGNORECASE)
+_WORTH: Final = ("loss", "err", "generator", "discriminator", "rec", "kl")
+"""A name that holds none of these is none of the above."""
 _WORDS: Final = re.compile(r"\d+[a-z]*|[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -56,6 +57,7 @@ def variational(columns: Iterable[str]) -> tuple[str, ...]:
 
 def _words(column: str) -> set[str]:
     """The words of a name; none where none of them can matter, as in those of thousands of layers."""
-    if len(column) > LONGEST_NAME or not _WORTH.search(column):
+    lower = column[:LONGEST_NAME].lower()
+    if len(column) > LONGEST_NAME or not any(part in lower for part in _WORTH):
         return set()
     return {word.lower() for word in _WORDS.findall(column)}
