@@ -148,9 +148,13 @@ def _telling(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def at_hosts(events: pl.DataFrame, hosts: Mapping[int, str]) -> pl.DataFrame:
     """Events with the host of their line where they name none."""
-    if not hosts or "line" not in events.columns:
+    if "line" not in events.columns:
         return events
-    host = pl.col("line").replace_strict(dict(hosts), default=None, return_dtype=pl.String)
+    host = (
+        pl.col("line").replace_strict(dict(hosts), default=None, return_dtype=pl.String)
+        if hosts
+        else pl.lit(None, pl.String)
+    )
     own = pl.col("host") if "host" in events.columns else pl.lit(None, pl.String)
     return events.with_columns(pl.coalesce(own.replace("localhost", None), host).alias("host"))
 

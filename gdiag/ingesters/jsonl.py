@@ -59,7 +59,7 @@ def read(given: Input, options: Options) -> Reading:
         given.path, FORMAT, frame, options, rejects=_rejects(found), notes=notes, rows=found.objects,
         unused=[name for name, numeric in found.unused.items() if numeric],
     )  # fmt: skip
-    if envelopes.worth(found.unused, bool(found.bad)):
+    if envelopes.worth({*found.unused, *frame.columns}, bool(found.bad)):
         return _with_events(reading, envelopes.events(given.data(), options.tz))
     return reading
 

@@ -58,7 +58,7 @@ def said(incident: Incident, report: Report) -> str:
     findings = [report.findings[index] for index in incident.findings]
     if not findings:
         return ""
-    top = max(findings, key=lambda f: f.severity)
+    top = max(findings, key=lambda f: (f.severity, f.measure("culprit_rank") is not None))
     quoted = top.measure("text")
     words = f": “{shown(quoted)}”" if isinstance(quoted, str) and quoted and quoted not in top.message else ""
     told = any(cause.supports for cause in incident.causes[:1])

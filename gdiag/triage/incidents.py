@@ -273,6 +273,7 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
 def _precedence(finding: Finding) -> tuple[object, ...]:
     hint = finding.code in HINTS
     place = LEADS.index(finding.code) if finding.code in LEADS else len(LEADS)
+    place -= finding.measure("culprit_rank") is not None  # whom the others wait for says more than who gave up
     grave = min(finding.severity, Severity.WARNING) if hint else finding.severity
     return (hint or finding.severity == Severity.INFO, -grave, place, finding.where.step or 0)
 

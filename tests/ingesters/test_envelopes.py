@@ -119,3 +119,15 @@ def test_a_cut_export_raises_nothing_but_refusals(cut: int, form: str) -> None:
         return
     if reading.events is not None:
         assert set(reading.events["kind"]) <= {"xid"}
+
+
+def test_a_host_that_nobody_named_is_none() -> None:
+    assert event(read(lines(*({"log": m, "stream": "stderr", "time": ISO} for m in ("hello", XID)))))["host"] is None
+
+
+def test_messages_that_could_be_columns_are_looked_at_too() -> None:
+    rows: list[object] = [{"step": i, "loss": 3.0 - i / 100, "time": 1732364600.0 + i} for i in range(20)]
+    rows.insert(9, {"ts": ISO, "level": "error", "node": "node7", "message": XID})
+    reading = read(lines(*rows))
+    assert reading.events is not None
+    assert reading.events.select("line", "kind", "host").rows() == [(10, "xid", "node7")]

@@ -255,3 +255,19 @@ def test_a_layer_that_dies_with_the_loss_is_one_incident() -> None:
     found = incidents(loss, *(finding("GD203", 300, 900, layer=f"fc{k}", evidence=lived) for k in range(2)))
     assert [(i.pattern, i.layer, i.causes[0].cause) for i in found] == [("divergence", "fc0", "dead_layer")]
     assert len(incidents(loss, finding("GD203", 300, 900, layer="fc0", evidence=always))) == 2
+
+
+def test_the_rank_that_others_wait_for_is_named_before_one_that_gave_up() -> None:
+    gave_up = Finding(
+        "GD008", "abnormal-exit", Severity.WARNING, "the run ends with a time-out", Location(run="run", rank=0)
+    )
+    waits = Finding(
+        "GD009",
+        "hang",
+        Severity.WARNING,
+        "7 ranks wait for rank 4",
+        Location(run="run", rank=4),
+        (Measure("culprit_rank", 4),),
+    )
+    (incident,) = explain((gave_up, waits), {"run": RunFacts("run")})
+    assert (incident.pattern, incident.rank) == ("hang", 4)
