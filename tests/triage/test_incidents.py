@@ -258,16 +258,10 @@ def test_a_layer_that_dies_with_the_loss_is_one_incident() -> None:
 
 
 def test_the_rank_that_others_wait_for_is_named_before_one_that_gave_up() -> None:
-    gave_up = Finding(
-        "GD008", "abnormal-exit", Severity.WARNING, "the run ends with a time-out", Location(run="run", rank=0)
-    )
+    at = {"run": "run", "time": 9.0}
+    gave_up = Finding("GD008", "abnormal-exit", Severity.WARNING, "a time-out", Location(rank=0, **at))  # type: ignore[arg-type]
     waits = Finding(
-        "GD009",
-        "hang",
-        Severity.WARNING,
-        "7 ranks wait for rank 4",
-        Location(run="run", rank=4),
-        (Measure("culprit_rank", 4),),
-    )
-    (incident,) = explain((gave_up, waits), {"run": RunFacts("run")})
+        "GD009", "hang", Severity.WARNING, "7 ranks wait for rank 4", Location(rank=4, **at), (Measure("culprit_rank", 4),)  # type: ignore[arg-type]
+    )  # fmt: skip
+    (incident,) = explain([gave_up, waits], {"run": RunFacts("run")})
     assert (incident.pattern, incident.rank) == ("hang", 4)
