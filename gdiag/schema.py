@@ -72,7 +72,7 @@ TABLES: Final[dict[str, dict[str, pl.DataType | type[pl.DataType]]]] = {
     "ports": {
         "run": pl.String, "source": pl.Int32, "line": pl.Int64, "time": pl.Float64, "host": pl.String, "device": pl.String,
         "port": pl.Int32, "guid": pl.String, "counter": pl.String, "value": pl.Float64, "saturated": pl.Boolean,
-        "snapshot": pl.Int32,
+        "snapshot": pl.Int32, "kind": pl.String, "peer": pl.String,
     },
     "operations": {
         "run": pl.String, "source": pl.Int32, "line": pl.Int64, "time": pl.Float64, "host": pl.String, "rank": pl.Int32,
@@ -91,7 +91,7 @@ throttle_time cumulative s slowed for heat, remap_uncorrectable cumulative rows,
 was read as UTC (gpus, events). events.kind: xid sxid restart checkpoint exit
 nccl_warning nccl_timeout oom gpu_lost nic megatron_rerun message. collectives: size B, time µs, algbw and busbw GB/s
 (1e9); section numbers the test runs of one file, cycle the repeats of -N. ports.snapshot: 0 for the first reading of a
-counter in a file, 1 for the next, …. operations: single collectives of a training run as one rank saw them; time: their
+counter in a file, 1 for the next, …; kind: ports of one kind are alike; peer: the other end of the cable. operations: single collectives of a training run as one rank saw them; time: their
 end [Unix s], size B, sequence the number that all ranks of the group give the operation.
 """
 

@@ -72,6 +72,7 @@ from gdiag.analyzers import (
     step_time_drift,
     step_time_shift,
     straggler,
+    switch_state,
     thermal_slowdown,
     throttling_effect,
     transceiver,
@@ -163,4 +164,5 @@ ANALYZERS: tuple[Analyzer, ...] = (
     nic_events,
     nvlink,
     transceiver,
+    switch_state,
 )

@@ -5,7 +5,8 @@ What it checks
     says only that it happened since the last reset (a saturated counter is "at least"), two readings say what grows, and
     with a clock beside them when. What grows is held against the run's slow steps at the same time: from eight intervals
     between readings on with the number that chance would give, below that as a coincidence of two windows. Waits for
-    credit as a share of the time. Port state and rate against the other ports of the same output. All RoCE traffic on
+    credit as a share of the time. Port state, and rate against ports of the same kind (adapter type; kinds of nodes at both
+    ends where ibnetdiscover tells them), else of the same host. All RoCE traffic on
     priority 0 and none on the lossless one.
 
 Why it matters
@@ -22,7 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gdiag.measures.ports import Counter, Match, counters, match
+import numpy as np
+
+from gdiag.measures.ports import Counter, Match, cables, counters, match
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import Ints
 from gdiag.model import Finding, Measure, Severity
@@ -31,6 +34,8 @@ from gdiag.reference.port_counters import Threshold, thresholds
 CODE = "GD706"
 NAME = "port-errors"
 NEEDS: tuple[str, ...] = ("ports.value",)
+_ALIKE = 4
+"""Ports of one kind from which on the usual rate is known; up to one in so many may be slow, more are another kind."""
 
 
 def analyze(
@@ -80,22 +85,25 @@ def _errors(
     limit = thresholds()[worst.counter]
     others = f" and {len(same) - 1} more port{'s' if len(same) > 2 else ''}" if len(same) > 1 else ""
     least = "at least " if worst.saturated else ""
+    known = cables(run.facts)
+    ends = known.get(worst.name) or known.get(worst.name.partition(" port ")[0])
+    cable = f" ({ends})" if ends else ""
     met = _met(run, worst, slow) if grown else None
     if grown:
         value, bound = worst.growth or 0.0, _allowed(worst, limit)
         readings = "two readings" if len(worst.intervals) == 1 else f"{len(worst.intervals) + 1} readings"
-        text = f"{worst.name}{others}: {worst.counter} grew by {least}{value:.0f} between {readings} ({limit.meaning})"
+        text = f"{worst.name}{cable}{others}: {worst.counter} grew by {least}{value:.0f} between {readings} ({limit.meaning})"
         text += _words(met, p)
     else:
         value, bound = worst.last, limit.warning if severity is Severity.WARNING else limit.info
         figure = f"{value:.3g}" if worst.counter.endswith("_ber") else f"{value:.0f} since the last reset"
-        text = f"{worst.name}{others}: {worst.counter} is {least}{figure} ({limit.meaning})"
+        text = f"{worst.name}{cable}{others}: {worst.counter} is {least}{figure} ({limit.meaning})"
     evidence = (
         Measure("growth" if grown else worst.counter, value, "", factor * (bound or 0.0)),
         Measure("ports", len(same), ""),
         Measure("growing", grown),
         Measure("kind", limit.kind),
-        Measure("port", worst.name),
+        Measure("port", f"{worst.name}{cable}"),
         *_coincidence(met, p),
     )
     return _finding(run, worst, severity, text, *evidence)
@@ -154,11 +162,51 @@ def _states(run: RunView, seen: list[Counter], slow_rate: float) -> Iterator[Fin
             text = f"{c.name} is not active"
             yield _finding(run, c, Severity.WARNING if up else Severity.INFO, text, Measure("active", 0, "", 1.0))
     rates = [c for c in seen if c.counter == "rate" and c.name in up and c.last > 0]
-    fastest = max((c.last for c in rates), default=0.0)
+    yield from _slow_alike(run, rates, slow_rate)
+    unsettled = [c for c in seen if c.counter == "unsettled"]
+    if unsettled:
+        some = ", ".join(c.name for c in unsettled[:4]) + (
+            f" and {len(unsettled) - 4} more" if len(unsettled) > 4 else ""
+        )
+        text = f"{some}: neither speed nor other end is known: the link is down or in training"
+        yield _finding(run, unsettled[0], Severity.INFO, text, Measure("ports", len(unsettled), "", 0.0))
+    # What nobody says the kind of is held against the ports of its own host.
+    unsaid: dict[tuple[str | None, int | None], list[Counter]] = {}
     for c in rates:
-        if c.last < slow_rate * fastest:
-            text = f"{c.name} runs at {c.last:g} Gb/s where another port runs at {fastest:g} Gb/s"
-            yield _finding(run, c, Severity.INFO, text, Measure("rate", c.last, "Gb/s", fastest))
+        if c.kind is None:
+            unsaid.setdefault((c.host, None if c.host else c.source), []).append(c)
+    for own in unsaid.values():
+        fastest = max(c.last for c in own)
+        for c in own:
+            if c.last < slow_rate * fastest:
+                text = f"{c.name} runs at {c.last:g} Gb/s where another port runs at {fastest:g} Gb/s"
+                yield _finding(run, c, Severity.INFO, text, Measure("rate", c.last, "Gb/s", fastest))
+
+
+def _slow_alike(run: RunView, rates: list[Counter], slow_rate: float) -> Iterator[Finding]:
+    """Few ports that are slower than most of their kind; where many are, the fleet is mixed."""
+    kinds: dict[str, list[Counter]] = {}
+    for c in rates:
+        if c.kind is not None:
+            kinds.setdefault(c.kind, []).append(c)
+    for kind, alike in kinds.items():
+        usual = float(np.median([c.last for c in alike]))
+        slow = [c for c in alike if c.last < slow_rate * usual]
+        if len(alike) < _ALIKE or not slow or len(slow) > len(alike) / _ALIKE:
+            continue
+        worst = min(slow, key=lambda c: c.last)
+        end = f" (to {worst.peer})" if worst.peer else ""
+        more = f" and {len(slow) - 1} more" if len(slow) > 1 else ""
+        text = (
+            f"{worst.name}{end}{more}: {worst.last:g} Gb/s where {len(alike) - len(slow)} ports like it ({kind}) run at "
+            f"{usual:g} Gb/s"
+        )
+        evidence = (
+            Measure("rate", worst.last, "Gb/s", usual),
+            Measure("ports", len(slow)),
+            Measure("port", worst.name),
+        )
+        yield _finding(run, worst, Severity.WARNING, text, *evidence)
 
 
 def _priorities(run: RunView, seen: list[Counter]) -> Iterator[Finding]:

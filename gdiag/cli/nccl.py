@@ -51,7 +51,7 @@ def nccl(
     records = options.records(paths, said, None, None, None)
     if not records.collectives.height and not records.facts.height and not records.ports.height:
         raise InputError(f"{paths[0]} holds no benchmark output; nccl-tests and rccl-tests text or JSON is read")
-    if not records.collectives.height and not records.ports.height and not _failed(records):
+    if not records.collectives.height and not records.ports.height and not _judged_alone(records):
         raise InputError(f"{paths[0]} holds no complete row of a benchmark: nothing in it can be judged")
     if baseline_save is not None:
         write(_saved(records), baseline_save)
@@ -65,9 +65,9 @@ def nccl(
     raise typer.Exit(options.exit_code(report, limit))
 
 
-def _failed(records: Records) -> bool:
-    """Whether a test says how it failed: that is judged without a row."""
-    return "failure" in records.facts["scope"].to_list()
+def _judged_alone(records: Records) -> bool:
+    """Whether a test says how it failed, or a switch its state: those are judged without a row."""
+    return any(scope == "failure" or scope.startswith("switch ") for scope in records.facts["scope"].unique().to_list())
 
 
 def _saved(records: Records) -> str:

@@ -78,6 +78,8 @@ FORMATS: Final = (
     Format("kernel_log"),
     Format("port_counters"),
     Format("transceivers", (b"Identifier", b"identifier")),
+    Format("fabric_topology", (b"CA ", b"SW ", b"Switch")),
+    Format("switch_state", (b"PSID", b"PSU")),
     Format("network_screens"),
 )
 """The surest wins, the earlier one on a tie."""

@@ -10,14 +10,7 @@ from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT = "network-screen"
 
-_FORMS: Final = (
-    (
-        re.compile(rb"(?m)^(?:SW|CA)\s+\d+\s+\d+ 0x\w+ 4x|^switchguid=|ibnetdiscover output"),
-        "the topology of ibnetdiscover",
-    ),
-    (re.compile(rb"(?m)^product name\s+\|.*\bIB\b|^PSID\s+\| "), "the inventory of ibswinfo"),
-    (re.compile(rb"(?m)^VM_hostname \S+\n0*[0-9a-f]{12,}"), "a list of hosts and port GUIDs"),
-)
+_FORMS: Final = ((re.compile(rb"(?m)^VM_hostname \S+\n0*[0-9a-f]{12,}"), "a list of hosts and port GUIDs"),)
 
 
 def recognise(given: Input) -> float:

@@ -65,6 +65,7 @@ class _Row:
     device: str | None = None
     port: int | None = None
     guid: str | None = None
+    kind: str | None = None
 
 
 _Placed = tuple[_Row, str | None, float | None]
@@ -128,7 +129,7 @@ def _infiniband(number: int, line: str, place: Place) -> list[_Row]:
         where = (place.device, whole(found[2], bits=32), found[1])
         return [_Row(number, canonical(n), float(v), *where) for n, v in _BRACKET.findall(line) if found[2] != "ALL"]
     if (found := _FIELD.match(line)) and place.device is not None and place.port is not None:
-        return list(_state(number, found[1], found[2], place.device, place.port))
+        return list(_state(number, found[1], found[2], place))
     if found := _LINK.match(line):
         where = (place.above.partition(":")[2].strip(" :") or None, whole(found[2], bits=32), found[1])
         active = _Row(number, "active", float(found[4] == "Active"), *where)
@@ -174,23 +175,36 @@ def _count(text: str) -> float:
     return float(text) if not text.startswith("0x") else float(int(text, 16)) if len(text) <= 34 else float("inf")
 
 
-def _state(number: int, field: str, value: str, device: str, port: int | None) -> Iterator[_Row]:
+def _state(number: int, field: str, value: str, place: Place) -> Iterator[_Row]:
+    where = (place.device, place.port, None, place.model)
     if field == "State":
-        yield _Row(number, "active", float(value == "Active"), device, port)
+        yield _Row(number, "active", float(value == "Active"), *where)
     elif field == "Physical state":
-        yield _Row(number, "link_up", float(value == "LinkUp"), device, port)
+        yield _Row(number, "link_up", float(value == "LinkUp"), *where)
         if value == "Disabled":
-            yield _Row(number, "disabled", 1.0, device, port)
+            yield _Row(number, "disabled", 1.0, *where)
     elif field == "Rate" and value.replace(".", "", 1).isdecimal():
-        yield _Row(number, "rate", float(value), device, port)
+        yield _Row(number, "rate", float(value), *where)
 
 
 def _table(rows: Iterable[_Placed]) -> pl.DataFrame:
     known = thresholds()
     schema = {"line": pl.Int64, "counter": pl.String, "value": pl.Float64, "device": pl.String, "port": pl.Int32,
-              "guid": pl.String, "saturated": pl.Boolean, "host": pl.String, "time": pl.Float64}  # fmt: skip
+              "guid": pl.String, "kind": pl.String, "saturated": pl.Boolean, "host": pl.String,
+              "time": pl.Float64}  # fmt: skip
     data = [
-        (r.line, r.counter, r.value, r.device, r.port, r.guid, _saturated(known.get(r.counter), r.value), host, time)
+        (
+            r.line,
+            r.counter,
+            r.value,
+            r.device,
+            r.port,
+            r.guid,
+            r.kind,
+            _saturated(known.get(r.counter), r.value),
+            host,
+            time,
+        )
         for r, host, time in rows
     ]
     frame = pl.DataFrame(data, schema=schema, orient="row")

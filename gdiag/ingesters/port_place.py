@@ -22,6 +22,7 @@ PERFQUERY: Final = re.compile(
 ERRORS_FOR: Final = re.compile(r'^Errors for (?:(0x[0-9a-f]+) )?"([^"]+)"')
 CA: Final = re.compile(r"^CA '([\w.-]+)'")
 SONIC_HEAD: Final = re.compile(r"Port (Tx|Rx)\s+PFC0\s+PFC1")
+_MODEL: Final = re.compile(r"^\s+CA type: (\S+)")
 _PORT: Final = re.compile(r"^\s+Port (\d+):")
 _INTERFACE: Final = re.compile(r"^\s*NIC statistics(?: for ([\w.@-]+))?:?\s*$")
 _NAMED: Final = re.compile(r"(?:ethtool\s+(?:-S|--statistics)\s+|^\W*)([A-Za-z][\w.@-]*)\W*$")
@@ -53,6 +54,8 @@ class Place:
     guid: str | None = None
     time: float | None = None
     """Unix seconds; a local clock is read as UTC where no zone is given."""
+    model: str | None = None
+    """Adapter type as ibstat prints it."""
     direction: str = "tx"
     above: str = ""
     """The line before."""
@@ -74,7 +77,9 @@ class Place:
             self.device = found[2]
         elif found := CA.match(line):
             self._banner()
-            self.device, self.port = found[1], None
+            self.device, self.port, self.model = found[1], None, None
+        elif found := _MODEL.match(line):
+            self.model = f"adapter {found[1]}"
         elif found := _PORT.match(line):
             self.port = whole(found[1], bits=32)
         elif found := _INTERFACE.match(line):

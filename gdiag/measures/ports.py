@@ -13,7 +13,9 @@ from gdiag.measures.step_time import StepTimes
 from gdiag.measures.telemetry import step_stamps
 
 KEYS: Final = ("host", "device", "port", "guid")
-STATES: Final = frozenset({"active", "link_up", "disabled", "rate", "raw_ber", "effective_ber", "symbol_ber"})
+STATES: Final = frozenset(
+    {"active", "unsettled", "link_up", "disabled", "rate", "raw_ber", "effective_ber", "symbol_ber"}
+)
 """What is no count and may fall."""
 _INTERVALS: Final = 8
 """Intervals between readings from which on it can be told whether a counter grows when steps are slow."""
@@ -42,6 +44,10 @@ class Counter:
     saturated: bool
     source: int | None
     line: int | None
+    kind: str | None = None
+    """Ports of one kind are alike; None where nothing says what they are."""
+    peer: str | None = None
+    """The other end of the cable."""
 
     @property
     def growth(self) -> float | None:
@@ -82,7 +88,17 @@ def counters(ports: pl.DataFrame) -> Iterator[Counter]:
             yield Counter(
                 name.strip() or "the port", host if isinstance(host, str) else None, str(last["counter"]), values[-1], gains,
                 bool(part["saturated"].fill_null(value=False).any()), last["source"], last["line"],
+                last.get("kind"), last.get("peer"),
             )  # fmt: skip
+
+
+def cables(facts: pl.DataFrame) -> dict[str, str]:
+    """What a topology says of ports and nodes as counters name them.
+
+    `lid 5 port 3` or `0x… port 3` → both ends of its cable; `lid 5` or `0x…` → the node's name.
+    """
+    told = facts.filter(pl.col("scope").is_in(["cable", "node"])).select("key", "value")
+    return {str(key): str(value) for key, value in told.iter_rows()}
 
 
 def _fallen(parts: list[pl.DataFrame]) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -44,6 +45,9 @@ from gdiag.measures.telemetry import Place, Telemetry, place, step_stamps, telem
 from gdiag.measures.trajectory import Trajectory, trajectory
 from gdiag.model import Location, Run
 from gdiag.schema import KEYS, LayerColumn, Quantity, Records
+
+_SWITCH: Final = "switch "
+"""How the scope of a switch's facts begins."""
 
 
 class RunView:
@@ -374,7 +378,12 @@ class RunView:
     @cached_property
     def facts(self) -> pl.DataFrame:
         """This run's rows of `facts`, less those of nvidia-smi's screens of links."""
-        return self._own(self.records.facts).filter(~screens.said())
+        return self._own(self.records.facts).filter(~screens.said() & ~pl.col("scope").str.starts_with(_SWITCH))
+
+    @cached_property
+    def switches(self) -> pl.DataFrame:
+        """Rows of `facts` with what switches say of their supplies, fans and temperature, one scope per switch."""
+        return self._own(self.records.facts).filter(pl.col("scope").str.starts_with(_SWITCH))
 
     @cached_property
     def ports(self) -> pl.DataFrame:

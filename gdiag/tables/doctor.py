@@ -29,7 +29,7 @@ MEANING: Final = {
     "per-layer attention_logit": "attn_max_logit/<layer>", "GPU telemetry": "CSV of nvidia-smi --query-gpu",
     "console events": "console or kernel log with restarts, Xids, exits", "nccl-tests output": "text or JSON of nccl-tests",
     "port counters": "perfquery or ibdiagnet output", "baseline to compare with": "gdiag nccl --baseline FILE", "comm_time": "seconds per step in collectives",
-    "NVLink screens": "nvidia-smi topo -m, nvidia-smi nvlink -s and -e", "transceiver pages": "ethtool -m",
+    "NVLink screens": "nvidia-smi topo -m, nvidia-smi nvlink -s and -e", "transceiver pages": "ethtool -m", "states of switches": "ibswinfo",
     "timings of single collectives": "NCCL inspector log, flight-recorder dump as JSON",
 }  # fmt: skip
 """What is lacking, as needs.absent names it → what it is, or the name to log it by."""

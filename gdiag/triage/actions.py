@@ -29,9 +29,10 @@ def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
     slight = case.severity is Severity.INFO
     if slight and (text := note(case)) is not None:
         return (text,)
-    cards_own = case.value("action", "GD710") if case.lead.code == "GD710" else None
-    if isinstance(cards_own, str) and cards_own:
-        return (f"{cards_own} ({case.value('port', 'GD710')}{_host(case)})",)
+    code = case.lead.code
+    devices_own = case.value("action", code) if code in {"GD710", "GD713"} else None
+    if isinstance(devices_own, str) and devices_own:
+        return (f"{devices_own} ({case.value('port', code)}{_host(case)})",)
     chosen: list[str] = []
     for position, cause in enumerate(causes[:2]):
         if position and cause.score < SECOND:

@@ -221,6 +221,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("flow_control", "telemetry", 1.2, found("GD703", least=Severity.WARNING)),
     Rule("link_fault", "telemetry", 2.2, found("GD709", least=Severity.WARNING)),
     Rule("link_fault", "telemetry", 2.6, found("GD711", "GD712", least=Severity.WARNING)),
+    Rule("hardware_fault", "telemetry", 4.0, found("GD713", least=Severity.WARNING)),
     Rule("link_fault", "telemetry", -2.0, said("kind", "dark", "no light at all is an unplugged fibre or an unused port", "GD712")),
     # Ports: errors are a damaged link, waits and drops a link without room. That counters were read before and after says
     # less than that they grow when steps are slow.

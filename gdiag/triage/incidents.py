@@ -33,7 +33,7 @@ PATTERN: Final[dict[str, Pattern]] = {
     "GD701": "wrong_results", "GD702": "low_bandwidth", "GD703": "bandwidth_collapse", "GD704": "latency_jitter",
     "GD705": "inconsistent_output", "GD706": "port_errors", "GD707": "slow_collective",
     "GD708": "low_bandwidth", "GD709": "low_bandwidth", "GD710": "port_errors",
-    "GD711": "port_errors", "GD712": "port_errors",
+    "GD711": "port_errors", "GD712": "port_errors", "GD713": "port_errors",
 }  # fmt: skip
 """The pattern a finding gives an incident that it leads; codes that are absent are evidence only."""
 

@@ -16,6 +16,7 @@ _NOTES: Final = {
     "GD708": "Repeat both at the same hour on the same nodes before looking for a cause",
     "GD711": "Nothing to do while the GPU is alone or works: read the links again under load, with `date` above them",
     "GD712": "Nothing to do on an unused port; where a link should be, clean and plug the fibre and look at the far end",
+    "GD713": "Nothing to replace yet: read the state again; what stays missing is a sensor or its firmware",
     "GD710": "Nothing to change by itself: look again if the link fails or is slow",
 }  # fmt: skip
 
@@ -24,6 +25,8 @@ def note(case: Case) -> str | None:
     """The one action of an incident of severity info; None where the causes' own actions are in proportion."""
     if case.lead.code == "GD703" and case.value("recovered", "GD703") is True:
         return "No action: a dip that recovers is a switch of algorithm or protocol; NCCL_ALGO and NCCL_PROTO move it"
+    if case.lead.code == "GD706" and case.number("rate", "GD706"):
+        return "No action where the adapter or cable is of that speed; else look at the cable, the port's settings and the adapter's firmware"
     if case.lead.code == "GD706" and case.number("pauses", "GD706"):
         return "No action by itself: pausing is flow control at work; read the counters again after a job to see whether they grow"
     if case.lead.code == "GD008" and case.value("by_hand", "GD008") is True:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gdiag.analyzers import port_errors
@@ -10,6 +12,7 @@ from gdiag.ingesters.assemble import assemble
 from gdiag.ingesters.reading import Input, Options
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Severity
+from gdiag.pipeline import load
 
 
 def reading(**values: int) -> str:
@@ -106,3 +109,36 @@ def test_waits_for_credit_are_a_share_of_the_time() -> None:
     assert finding.measure("kind") == "congestion"
     assert judge(at(0, 0), at(5, 995)) == []
     assert judge(at(100, 900)) == []
+
+
+def _fabric(*rates: str, kind: str = "node") -> bytes:
+    """A leaf with a host on each port, as ibnetdiscover -p prints it."""
+    return "".join(
+        f"SW 5 {i} 0x5 4x {rate} - CA {10 + i} 1 0x{100 + i:x} ( 'leaf' - '{kind}{i} mlx5_0' )\n"
+        for i, rate in enumerate(rates, start=1)
+    ).encode()
+
+
+def _fabric_view(tmp_path: Path, *texts: bytes) -> RunView:
+    for number, data in enumerate(texts):
+        (tmp_path / f"net{number}.txt").write_bytes(data)
+    records = load(sorted(tmp_path.glob("net*.txt")))
+    return RunView(records.runs[0], records)
+
+
+def test_a_link_slower_than_its_like_is_named_by_both_ends(tmp_path: Path) -> None:
+    (finding,) = port_errors.analyze(_fabric_view(tmp_path, _fabric("HDR", "HDR", "EDR", "HDR")))
+    assert finding.severity is Severity.WARNING
+    assert "leaf port 3 (to node3 mlx5_0 port 1): 100 Gb/s where 3 ports like it" in finding.message
+
+
+def test_a_mixed_fleet_is_no_fault(tmp_path: Path) -> None:
+    mixed = _fabric("HDR", "HDR", "HDR", "HDR") + _fabric("EDR", "EDR", kind="old").replace(b"0x5", b"0x6")
+    assert port_errors.analyze(_fabric_view(tmp_path, mixed)) == []
+    assert port_errors.analyze(_fabric_view(tmp_path, _fabric("HDR", "HDR", "EDR", "EDR"))) == []
+
+
+def test_counters_beside_a_topology_name_the_cable(tmp_path: Path) -> None:
+    dump = b"# Port extended counters: Lid 5 port 2 (CapMask: 0x5300 CapMask2: 0x0000002)\nLinkDownedCounter:...............3\n"
+    (finding,) = port_errors.analyze(_fabric_view(tmp_path, _fabric("HDR", "HDR"), dump))
+    assert "leaf port 2 – node2 mlx5_0 port 1" in finding.message

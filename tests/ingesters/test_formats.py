@@ -18,6 +18,7 @@ from gdiag.ingesters import (
     dmon,
     epoch_blocks,
     espnet,
+    fabric_topology,
     fairseq,
     hf_console,
     job_log,
@@ -50,6 +51,7 @@ from gdiag.ingesters import (
     sqlite,
     step_bars,
     step_pairs,
+    switch_state,
     tfevents,
     torchtitan,
     trainer_state,
@@ -68,7 +70,7 @@ MODULES: tuple[Ingester, ...] = (
     hf_console, job_log, json_whole, jsonl, kernel_log, layer_lines, leading_steps, litgpt, llmc, maxtext, megatron, megatron_golden,
     mllog, modded_nanogpt, nanogpt, nccl_tests, network_screens, nvidia_smi, nvidia_smi_text, nvidia_smi_xml, nvlink,
     openai_logger, openmmlab, port_counters, progress_bars, sacred, settings, single_metric, sqlite, step_bars, step_pairs, tfevents,
-    torchtitan, trainer_state, transceivers, verl, wandb_binary, wandb_chart, wandb_system,
+    torchtitan, trainer_state, transceivers, fabric_topology, switch_state, verl, wandb_binary, wandb_chart, wandb_system,
 )  # fmt: skip
 """Held to the protocol by the type checker, which cannot see through an import by name."""
 

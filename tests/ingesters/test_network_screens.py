@@ -12,8 +12,6 @@ from gdiag.ingesters.reading import Input, Options
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        (b"SW  1719 10 0x7cfe 4x EDR - CA   134  1 0x7cfe 4x EDR\n", "ibnetdiscover"),
-        (b"part number        | MSB\nproduct name       | Switch IB EDR\n", "ibswinfo"),
         (b"VM_hostname node5\n0ff08c4321664e96\n", "hosts and port GUIDs"),
     ],
 )

@@ -1,0 +1,44 @@
+"""ibswinfo: states under the supply that they belong to, switches apart, any cut read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gdiag.errors import InputError
+from gdiag.ingesters import switch_state
+from gdiag.ingesters.reading import Input, Options, Reading
+from tests.ingesters.switch_screens import screen
+
+
+def read(text: str) -> Reading:
+    data = text.encode()
+    shown = Input("switch.txt", data, content=data)
+    assert switch_state.recognise(shown) > 0.9
+    return switch_state.read(shown, Options())
+
+
+def test_states_are_of_their_supply() -> None:
+    reading = read(screen(supply="ERROR") + screen(guid="0x2"))
+    assert reading.facts is not None
+    told = {(scope, key): value for scope, key, value in reading.facts.select("scope", "key", "value").iter_rows()}
+    assert told["switch 0x1", "PSU1 DC power"] == "ERROR"
+    assert told["switch 0x2", "PSU1 DC power"] == "OK"
+    assert told["switch 0x1", "fan status"] == "OK"
+    assert reading.source.notes[0] == "switch 0x1: Quantum switch, 2 power supplies, 4 fans"
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 900))
+def test_any_cut_raises_nothing_else(cut: int) -> None:
+    data = screen().encode()[:cut]
+    try:
+        switch_state.read(Input("x", data, content=data), Options())
+    except InputError:
+        assert b"|" not in data
+
+
+def test_nothing_of_it_is_refused() -> None:
+    with pytest.raises(InputError, match="ibswinfo"):
+        switch_state.read(Input("x", b"====\n", content=b"====\n"), Options())
