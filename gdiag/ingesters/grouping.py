@@ -54,9 +54,13 @@ def group(readings: list[Reading]) -> list[Group]:
     runs = _event_files(readings, runs)
     runs = _twins(readings, runs)
     runs = _restarts(readings, runs)
-    for index in range(len(readings)):
-        if index not in main:
-            _nearest(readings, runs, index).append(index)
+    homes = [home(readings[run[0]].source.path) for run in runs]
+    nearest: dict[str, int] = {}
+    for index in sorted(set(range(len(readings))) - set(main)):
+        own = home(readings[index].source.path)
+        if own not in nearest:
+            nearest[own] = homes.index(own) if own in homes else _nearest(homes, own)
+        runs[nearest[own]].append(index)
     return [Group(tuple(run)) for run in runs]
 
 
@@ -209,19 +213,14 @@ def _continues(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
     return first < start <= last + _GAP * interval and end > last and start > first + interval
 
 
-def _nearest(readings: Sequence[Reading], runs: list[list[int]], index: int) -> list[int]:
-    """The run whose home is closest to the file's."""
-    own = home(readings[index].source.path)
+def _nearest(homes: Sequence[str], own: str) -> int:
+    """Which of the runs' homes is closest to a file's home: the one with most of it in common, the first of several."""
 
-    def shared(run: list[int]) -> int:
-        other = home(readings[run[0]].source.path)
-        return (
-            -1
-            if own != other and not own.startswith(other) and not other.startswith(own)
-            else min(len(own), len(other))
-        )
+    def shared(n: int) -> int:
+        other = homes[n]
+        return min(len(own), len(other)) if own.startswith(other) or other.startswith(own) else -1
 
-    return max(runs, key=shared)
+    return max(range(len(homes)), key=shared)
 
 
 def _own(reading: Reading) -> set[str]:
