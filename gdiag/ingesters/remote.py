@@ -33,6 +33,10 @@ _WEIGHTS: Final = (
 )
 """Files of a remote folder that are named in the report and not fetched: a checkpoint may hold a terabyte."""
 _BLOCK: Final = 1 << 22
+_CONNECT: Final = 10
+"""Seconds for a server to accept a connection."""
+_SILENCE: Final = 60
+"""Seconds without a byte after which a connection is given up."""
 T = TypeVar("T")
 
 
@@ -66,7 +70,7 @@ def fetch(given: str, limit: int) -> Iterator[tuple[str, bytes | str]]:
     protocol = scheme(given) or ""
     shown = given.split("?")[0].split("#")[0] if protocol == _WEB else given
     shown = text.redact(shown)
-    store, place = _reached(protocol, shown, lambda: _fsspec(protocol).core.url_to_fs(given))
+    store, place = _reached(protocol, shown, lambda: _fsspec(protocol).core.url_to_fs(given, **_patience(protocol)))
     names = [place] if protocol == _WEB else _reached(protocol, shown, lambda: _files(store, place))
     if not names:
         raise InputError(f"{shown} does not exist" if not _MAGIC.search(place) else f"no file fits {shown}")
@@ -88,12 +92,28 @@ def _fsspec(protocol: str) -> Any:
         raise InputError(f"{protocol}:// needs fsspec: pip install 'gdiag[remote]'") from None
 
 
+def _patience(protocol: str) -> dict[str, Any]:
+    """Settings with which a server that does not answer is given up within a minute; a slow one may take its time."""
+    if protocol == "s3":
+        return {
+            "config_kwargs": {"connect_timeout": _CONNECT, "read_timeout": _SILENCE, "retries": {"max_attempts": 2}}
+        }
+    if protocol != _WEB:
+        return {}
+    try:
+        web = import_module("aiohttp")
+    except ImportError:
+        return {}
+    return {"client_kwargs": {"timeout": web.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=_SILENCE)}}
+
+
 def _files(store: Any, place: str) -> list[str]:
     """The files at a place of a store, in order of name, without hidden ones below it."""
     roots = sorted(store.glob(place)) if _MAGIC.search(place) else [place]
     found: list[str] = []
     for root in roots:
-        below = [root] if store.isfile(root) else sorted(store.find(root))
+        # Not isfile: that takes a refusal for "no file", and the store would be asked once more.
+        below = [root] if store.info(root)["type"] == "file" else sorted(store.find(root))
         found += [name for name in below if name == root or not _hidden(name.removeprefix(root))]
     return list(dict.fromkeys(found))
 
@@ -128,8 +148,17 @@ def _reached(protocol: str, shown: str, ask: Callable[[], T]) -> T:
         raise
     except ImportError:
         raise InputError(f"{protocol}:// needs its fsspec backend: pip install 'gdiag[remote]'") from None
-    except FileNotFoundError:
-        raise InputError(f"{shown} does not exist") from None
+    except FileNotFoundError as error:
+        # fsspec says so of every page that a web server does not give; what was the matter stands behind it.
+        behind = error.__cause__ if protocol == _WEB else None
+        if behind is None or getattr(behind, "status", None) in (404, 410):
+            raise InputError(f"{shown} does not exist") from None
+        raise _refused(shown, behind) from None
     except Exception as error:  # noqa: BLE001 (every backend raises kinds of its own, few of them OSError)
-        said = text.redact(re.sub(r"\?\S+", "", " ".join(str(error).split())))[:200]
-        raise InputError(f"{shown} cannot be read: {said or type(error).__name__}") from None
+        raise _refused(shown, error) from None
+
+
+def _refused(shown: str, error: BaseException) -> InputError:
+    """One sentence about a store's refusal, without signatures and keys."""
+    said = text.redact(re.sub(r"\?\S+", "", " ".join(str(error).split())))[:200]
+    return InputError(f"{shown} cannot be read: {said or type(error).__name__}")

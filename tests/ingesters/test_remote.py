@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +92,69 @@ def test_what_is_not_there(store: Any, address: str) -> None:
         load([address])
 
 
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """The address of a web server in this process that has /run.jsonl and keeps /private from everybody."""
+    pytest.importorskip("fsspec")
+    pytest.importorskip("aiohttp", reason="aiohttp, which fsspec reads web servers with, is absent")
+    monkeypatch.setattr(remote, "SCHEMES", ("http",))
+    monkeypatch.setattr(remote, "_WEB", "http")
+
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            known = {"/run.jsonl": 200, "/private": 403}.get(self.path.partition("?")[0], 404)
+            body = LOG if known == 200 else b"no"
+            self.send_response(known)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_file_of_a_web_server(server: str) -> None:
+    records = load([f"{server}/run.jsonl?X-Amz-Signature=abc123"])
+    assert records.steps["loss"].to_list() == [100.0 - i for i in range(100)]
+    assert records.sources[0].path == f"{server}/run.jsonl"
+
+
+@pytest.mark.parametrize(("page", "words"), [("none.jsonl", "does not exist"), ("private", "cannot be read: 403")])
+def test_a_web_server_that_refuses(server: str, page: str, words: str) -> None:
+    with pytest.raises(InputError, match=f"{page} {words}"):
+        load([f"{server}/{page}"])
+
+
+def test_a_web_server_that_is_not_there(server: str) -> None:
+    with pytest.raises(InputError, match=r"^http://127.0.0.1:9/run.jsonl cannot be read: Cannot connect"):
+        load(["http://127.0.0.1:9/run.jsonl"])
+
+
+@pytest.mark.parametrize("address", ["memory://b/run.jsonl", "memory://b/run"])
+def test_a_refusal_is_not_taken_for_absence(store: Any, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def info(*_: object, **__: object) -> None:
+        raise PermissionError("Forbidden")
+
+    store.pipe("/b/run.jsonl", LOG)
+    monkeypatch.setattr(type(store), "info", info)
+    with pytest.raises(InputError, match=f"{address} cannot be read: Forbidden"):
+        load([address])
+
+
 class Refusing:
     """A store that refuses with an error kind of its own."""
 
     class core:  # noqa: N801 (fsspec's module of this name)
         @staticmethod
-        def url_to_fs(address: str) -> object:
+        def url_to_fs(address: str, **_: object) -> object:
             raise RuntimeError(f"403 for {address}")
 
 
