@@ -16,7 +16,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import claims, machine_lines, text
+from gdiag.ingesters import claims, machine_lines
 from gdiag.ingesters.reading import Input, Options
 
 _MESSAGES: Final = (
@@ -38,7 +38,7 @@ _LIKE: Final = frozenset(
 _TRAINING: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step"})
 _LOOK: Final = 40
 _SHARE: Final = 0.6
-_LARGEST: Final = 1 << 28
+_LARGEST: Final = 1 << 27
 _MOST: Final = 20_000
 _HEAD: Final = 1 << 16
 _KERNEL: Final = ("NVRM: ", "nvidia-nvswitch", "mlx5_core")
@@ -253,7 +253,7 @@ def _flat(record: Mapping[str, object]) -> dict[str, object]:
 
 
 def _moment(value: object, *, micros: bool) -> float | None:
-    """Unix seconds of a clock in figures (s, ms, µs or ns by size) or in words with its zone."""
+    """Unix seconds of a clock in figures (s, ms, µs or ns by size) or in ISO 8601; collectors without a zone mean UTC."""
     try:
         figure = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
     except ValueError:
@@ -264,10 +264,14 @@ def _moment(value: object, *, micros: bool) -> float | None:
             1e6 if micros else 1e9 if size > 1e17 else 1e6 if size > 1e14 else 1e3 if size > 1e11 else 1.0
         )
         return seconds if 1e8 < seconds < 1e10 else None
-    if not isinstance(value, str):
+    try:
+        moment = datetime.fromisoformat(value[:40]) if isinstance(value, str) else None
+    except ValueError:
         return None
-    found = text.clocks(pl.Series([value[:80]]), None)[0]
-    return None if found is None else float(found)
+    if moment is None:
+        return None
+    seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return seconds if 1e8 < seconds < 1e10 else None
 
 
 def _head(content: bytes) -> bytes:
