@@ -3,7 +3,8 @@
 What it checks
     Active links of each GPU (nvidia-smi nvlink -s) against what the model has (`gdiag/reference/nvlinks.tsv`) and against
     the other GPUs of the host; each link's rate against the others. In the matrix of nvidia-smi topo -m: GPUs with fewer
-    links than the others where most pairs have some, and cells that contradict their mirror. Counters of nvlink -e: one
+    links than the others where most pairs have some, no pair joined though the model has NVLinks, and cells that contradict
+    their mirror. Counters of nvlink -e: one
     reading says only that it happened since the last reset, two readings what grows. Bridged pairs, cards without NVLink
     and MIG are no fault; a GPU alone is a note, for nothing is lost where no peer is.
 
@@ -19,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
+
+import polars as pl
 
 from gdiag.measures.nvlinks import NVLINK, Links, Matrix, links, matrices
 from gdiag.measures.ports import Counter, counters
@@ -37,7 +40,7 @@ def analyze(run: RunView, *, rate: float = 0.95, most: int = 50) -> list[Finding
     seen = links(run.nvlinks)
     found = [*_missing(run, seen), *_slow(run, seen, rate)]
     for matrix in matrices(run.nvlinks):
-        found += [*_uneven(run, matrix), *_contradictions(run, matrix)]
+        found += [*_unjoined(run, matrix), *_uneven(run, matrix), *_contradictions(run, matrix)]
     return [*found, *_errors(run)][:most]
 
 
@@ -69,6 +72,20 @@ def _slow(run: RunView, seen: Sequence[Links], share: float) -> Iterator[Finding
             text = f"{_named(own.host, own.gpu)}: {several} at {least:g} GB/s, others at {fastest:g}"
             evidence = (Measure("rate", least, "GB/s", share * fastest), Measure("kind", "slow"))
             yield Finding(CODE, NAME, Severity.WARNING, text, _where(run, own, own.host, own.gpu), evidence)
+
+
+def _unjoined(run: RunView, matrix: Matrix) -> Iterator[Finding]:
+    """GPUs of a model that has NVLinks, none of which joins a pair."""
+    named = run.nvlinks.filter(pl.col("scope").str.starts_with("nvlink model"))["value"]
+    models = {*named, *(run.gpus["model"].drop_nulls().unique() if "model" in run.gpus.columns else ())}
+    known = [nvlinks(model) for model in models]
+    ways = list(matrix.ways.values())
+    if not ways or not known or any(row is None for row in known) or any(way.startswith("NV") for way in ways):
+        return
+    links = max(row.links for row in known if row is not None)
+    text = f"no pair of GPUs{_on(matrix.host)} is joined by NVLinks ({', '.join(dict.fromkeys(ways))}), though each has {links}"
+    evidence = (Measure("links", 0, "", links), Measure("kind", "path"))
+    yield Finding(CODE, NAME, Severity.WARNING, text, _where(run, matrix, matrix.host, None), evidence)
 
 
 def _uneven(run: RunView, matrix: Matrix) -> Iterator[Finding]:

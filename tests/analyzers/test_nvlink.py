@@ -128,3 +128,11 @@ def test_counters_of_one_reading_are_a_note_and_growth_is_a_warning() -> None:
     assert grown.message.startswith("GPU 1 NVLink 7: replay_errors grew by 6 between readings")
     assert grown.where.gpu == 1
     assert all(f.severity is Severity.INFO or "replay" in f.message for f in judge(once + once))
+
+
+def test_no_pair_joined_though_the_model_has_nvlinks() -> None:
+    named = "".join(f"GPU {g}: {H100} (UUID: GPU-{g})\n" for g in range(4))
+    (finding,) = judge(matrix(4, {}, "SYS") + named)
+    assert finding.message == "no pair of GPUs is joined by NVLinks (SYS), though each has 18"
+    assert judge(matrix(4, {}, "SYS") + named.replace(H100, "NVIDIA L40S")) == []
+    assert judge(matrix(4, {}) + named) == []
