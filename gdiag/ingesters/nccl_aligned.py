@@ -104,7 +104,10 @@ class _Sides:
 
         An absent figure is NaN, N/A is -inf.
         """
-        width, groups = (8 if flags["per_iteration"] else 4), (1 if flags["in_place_only"] else 2)
+        width, groups = (
+            8 if flags["per_iteration"] else 3 if flags["unchecked"] else 4,
+            1 if flags["in_place_only"] else 2,
+        )
         there = [~np.isnan(column) for column in columns]
         count = np.add.reduce(there, dtype=np.int8)
         self.cpu_time[rows] = flags["cpu_time"]
@@ -112,6 +115,9 @@ class _Sides:
             used = rooted + groups * width
             # A number too many or a gap among the figures: another layout.
             fit = (count == used) & np.logical_and.reduce(there[:used])
+            if not rooted:
+                # What is below 0 is a root in the place of a time: a cell is missing.
+                fit &= columns[0] >= 0
             if not fit.any():
                 continue
             mine, own = (rows, columns) if fit.all() else (rows[fit], [column[fit] for column in columns])
@@ -136,6 +142,7 @@ class _Sides:
             "line", "size", "count", pl.col("type").cast(pl.Categorical), redop=redop.cast(pl.Categorical),
             root=pl.Series(self.root, nan_to_null=True).cast(pl.Int32), cpu_time=pl.Series(self.cpu_time),
         )[row]  # fmt: skip
+        self.figures.setdefault("wrong", np.full(len(self.whole), np.nan))
         figures = {name: np.where(values[at] == -np.inf, np.nan, values[at]) for name, values in self.figures.items()}
         side = pl.DataFrame({"in_place": at % 2 == 1, **figures}).with_columns(
             pl.col(name).fill_nan(None) for name in ("wrong", *EXTRA) if name in figures

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from gdiag.ingesters import nccl_facts, nccl_rows
+from gdiag.ingesters import nccl_facts, nccl_rows, text
 from gdiag.ingesters.nccl_aligned import aligned, cells_of
 from gdiag.ingesters.reading import Input, without_bom
 
@@ -46,6 +46,8 @@ def scanned(given: Input) -> Found:
         first, header = 1, b""
         for raw in _pieces(given):
             piece = raw.replace(b"\r", b"") if b"\r" in raw else raw
+            if b"\x1b" in piece:
+                piece = text.clean(piece)
             running.append(threads.submit(_scanned, piece, first, header))
             first += piece.count(b"\n") + (not piece.endswith(b"\n") and bool(piece))
             header = _last_header(piece) or header

@@ -42,7 +42,11 @@ _BER_COLUMNS: Final = {
 }
 _MLXLINK: Final = re.compile(r"\bmlxlink\b.*?-d\s+(\S+)")
 _GROWN: Final = re.compile(r'(\S+)/P(\d+)\s+-\s+"(\w+)" increased during the run \(difference value=(\d+)')
-_LINK: Final = re.compile(r"^\s*(0x[0-9a-f]+)\s+\d+\s+(\d+)\[.*?\] ==\( *\d+X +(\d+(?:\.\d*)?) Gbps (\w+)/ *(\w+)\)")
+_LINK: Final = re.compile(
+    r"^\s*(?:(0x[0-9a-f]+)\s+)?\d+\s+(\d+)\[.*?\] ==\( *\d+X +(\d+(?:\.\d*)?) Gbps (\w+)/ *(\w+)\)"
+    r'(?:==>\s+(?:\d+\s+)?(\d+)?\[.*?\]\s+"([^"]*)")?'
+)
+_FABRIC_NODE: Final = re.compile(r"^(?:(CA): |Switch: 0x[0-9a-f]+ )([^\n]*?):?\s*$")
 _SONIC: Final = re.compile(r"^\s*(Ethernet\d+)((?:\s+[\d,]+|\s+N/A){8})\s*$")
 _RENAMED: Final = {
     "symbol_error_counter": "symbol_error",
@@ -76,6 +80,8 @@ def recognise(given: Input) -> float:
     lines = [place.bare(line[:_LONGEST]) for line in given.head[:16384].decode("utf-8", "replace").splitlines()]
     if any(pattern.search(line) for line in lines[:200] for pattern in _CERTAIN):
         return 0.96
+    if any(line.strip() == "NIC statistics:" for line in lines[:200]):
+        return 0.6
     return 0.6 if sum(bool(_ETHTOOL.match(line)) for line in lines[:200]) >= 3 else 0.0
 
 
@@ -130,10 +136,17 @@ def _infiniband(number: int, line: str, place: Place) -> list[_Row]:
         return [_Row(number, canonical(n), float(v), *where) for n, v in _BRACKET.findall(line) if found[2] != "ALL"]
     if (found := _FIELD.match(line)) and place.device is not None and place.port is not None:
         return list(_state(number, found[1], found[2], place))
+    if found := _FABRIC_NODE.match(line):
+        place.node, place.is_switch = found[2].strip(), not found[1]
+        return []
     if found := _LINK.match(line):
-        where = (place.above.partition(":")[2].strip(" :") or None, whole(found[2], bits=32), found[1])
-        active = _Row(number, "active", float(found[4] == "Active"), *where)
-        return [_Row(number, "rate", 4 * float(found[3]), *where), active]
+        at, kind = whole(found[2], bits=32), None
+        if place.is_switch and found[7]:
+            # Ports of a switch to the same sort of node are alike.
+            kind = f"{place.node} to {''.join(c for c in found[7] if not c.isdigit()).strip()}"
+        own = (place.node, at, found[1], kind)
+        active = _Row(number, "active", float(found[4] == "Active"), *own)
+        return [_Row(number, "rate", 4 * float(found[3]), *own), active]
     if (found := _DOTTED.match(line)) and not found[1].endswith(("Select", "Select2")):
         return [_Row(number, canonical(found[1]), _count(found[2]), place.device, place.port, place.guid)]
     return []

@@ -56,6 +56,9 @@ class Place:
     """Unix seconds; a local clock is read as UTC where no zone is given."""
     model: str | None = None
     """Adapter type as ibstat prints it."""
+    node: str | None = None
+    """Node whose ports iblinkinfo lists."""
+    is_switch: bool = False
     direction: str = "tx"
     above: str = ""
     """The line before."""

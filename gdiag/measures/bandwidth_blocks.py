@@ -85,7 +85,10 @@ class SweepRows:
             found: Measured = {}
             for numbers in self.layouts:
                 for block in self._blocks(numbers):
-                    for name, values in measure(block).items():
+                    # Times and bandwidths may be logged as 0, figures may be as large as floats go.
+                    with np.errstate(all="ignore"):
+                        own = measure(block)
+                    for name, values in own.items():
                         if name not in found:
                             found[name] = np.zeros(len(self.starts), dtype=values.dtype)
                         found[name][block.numbers] = values

@@ -156,3 +156,38 @@ def test_prose_about_the_benchmark_is_refused() -> None:
     data = b"Run nccl-tests during off-hours:\n\nmpirun -np 16 ./all_reduce_perf -b 1M -e 1G -f 2 -g 1\n"
     with pytest.raises(InputError, match="no output"):
         nccl_tests.read(Input("page.txt", data, content=data), Options())
+
+
+_NO_CHECK = """\
+#       size         count      type   redop    root     time   algbw   busbw
+#        (B)    (elements)                             (us)  (GB/s)  (GB/s)
+     1048576        262144     float     sum      -1    40.00   26.21   45.87
+  1073741824     268435456     float     sum      -1  4521.10  237.50  415.62
+# Avg bus bandwidth    : 230.7
+"""
+
+
+def test_tables_without_the_column_of_wrong_elements() -> None:
+    data = _NO_CHECK.encode()
+    table = rows(nccl_tests.read(Input("bench.txt", data, content=data), Options()))
+    assert table["time"].to_list() == [40.0, 4521.1]
+    assert table["busbw"].to_list() == [45.87, 415.62]
+    assert table["wrong"].null_count() == 2
+    assert table["root"].to_list() == [-1, -1]
+
+
+def test_colours_and_counts_in_powers_change_no_figure() -> None:
+    plain = text(Bench(sizes=(1 << 20, 1 << 30)))
+    shown = plain.replace(" 268435456 ", "   2.68e+8 ")
+    data = "".join(f"\x1b[32m{line}\x1b[0m\n" for line in shown.splitlines()).encode()
+    table = rows(nccl_tests.read(Input("bench.txt", data, content=data), Options()))
+    known = rows(nccl_tests.read(Input("bench.txt", plain.encode(), content=plain.encode()), Options()))
+    same = [name for name in known.columns if name != "count"]
+    assert table.select(same).equals(known.select(same))
+
+
+def test_a_row_that_lost_its_last_cell_takes_no_root_for_a_time() -> None:
+    data = b"     1048576        262144     float     sum      -1    40.00   26.21   45.87      0    41.00   25.57   44.75 \n"
+    table = rows(nccl_tests.read(Input("bench.txt", data, content=data), Options()))
+    assert (table["time"] >= 0).all()
+    assert 45.87 not in table["wrong"].to_list()

@@ -192,3 +192,21 @@ def test_bit_error_rates_of_mlxlink_and_ibdiagnet() -> None:
         ("MF0;leaf01:MQM9700/U1", 17, "raw_ber", 1e-12), ("MF0;leaf01:MQM9700/U1", 17, "effective_ber", 2e-11),
         ("MF0;leaf01:MQM9700/U1", 17, "symbol_ber", 3e-14),
     ]  # fmt: skip
+
+
+def test_iblinkinfo_of_a_switch_names_its_ports_and_who_is_there() -> None:
+    table = rows(
+        "Switch: 0x0c42a10300b95bfa MF0;sw1:MQM8700/U1:\n"
+        '           3    1[  ] ==( 4X      25.78125 Gbps Active/  LinkUp)==>       1    1[  ] "gpu-0 HCA-1" ( )\n'
+        '           3    2[  ] ==( 4X      25.78125 Gbps Active/  LinkUp)==>       2    1[  ] "gpu-1 HCA-1" ( )\n'
+        '           3    4[  ] ==(                Down/ Polling)==>             [  ] "" ( )\n'
+    )
+    rates = table.filter(pl.col("counter") == "rate")
+    assert rates["port"].to_list() == [1, 2]
+    assert rates["device"].unique().to_list() == ["MF0;sw1:MQM8700/U1"]
+    assert rates["kind"].n_unique() == 1
+
+
+def test_ethtool_of_queues_is_known_by_its_head() -> None:
+    table = rows("NIC statistics:\n     [0]: rx_bytes: 12\n     [1]: rx_bytes: 13\n     tx_errors: 0\n")
+    assert table["counter"].to_list() == ["tx_errors"]
