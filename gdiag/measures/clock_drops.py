@@ -55,13 +55,16 @@ def drops(part: Partial, *, ratio: float = 0.95, least: int = 10) -> list[Drop]:
     loaded = part.bins.filter(
         (pl.col("judged") == 0) & (pl.col("clock_rows") > 0) & (2 * pl.col("busy") >= pl.col("rows"))
         & (pl.col("utilization_most").is_not_null() | (pl.col("limit_least").is_not_null() & (pl.col("power_rows") > 0)))
-    ).sort(*KEYS, "bin")  # fmt: skip
-    if not loaded.height:
-        return []
+    ).with_columns((pl.col("clock_sum") / pl.col("clock_rows")).alias("clock"))  # fmt: skip
     over = list(KEYS)
-    clock = pl.col("clock_sum") / pl.col("clock_rows")
+    # Of a fleet, only those that ever fell are looked at over time.
+    span = loaded.group_by(over).agg(pl.col("clock").min().alias("low"), pl.col("clock").max().alias("high"))
+    fell = span.filter(pl.col("low") < ratio * pl.col("high"))
+    if not fell.height:
+        return []
     rows = (
-        loaded.with_columns(clock.alias("clock"))
+        loaded.join(fell, on=over, how="semi", nulls_equal=True)
+        .sort(*over, "bin")
         .with_columns(
             pl.col("clock").rolling_median(_STEADY).cum_max().shift(1).over(over).alias("level"),
             pl.int_range(pl.len()).over(over).alias("at"),
@@ -75,16 +78,16 @@ def drops(part: Partial, *, ratio: float = 0.95, least: int = 10) -> list[Drop]:
             ((pl.col("ahead") >= _SUSTAINED) & pl.col("low") & (pl.col("high") >= least + _STEADY)).cum_max().over(over).alias("fallen")
         )
     )  # fmt: skip
-    fallen = rows.filter(pl.col("fallen") & pl.col("low"))
-    found = [
-        drop for unit in fallen.partition_by(over, maintain_order=True) if (drop := _drop(part, rows, unit)) is not None
-    ]
+    fallen = rows.filter(pl.col("fallen") & pl.col("low")).select(over).unique()
+    parts = rows.join(fallen, on=over, how="semi", nulls_equal=True).partition_by(over, maintain_order=True)
+    found = [drop for own in parts if (drop := _drop(part, own)) is not None]
     return _together(found, part.width)
 
 
-def _drop(part: Partial, rows: pl.DataFrame, inside: pl.DataFrame) -> Drop | None:
+def _drop(part: Partial, own: pl.DataFrame) -> Drop | None:
+    """What one GPU's fall tells; None where its power stands at a limit that did not change."""
+    inside = own.filter(pl.col("fallen") & pl.col("low"))
     host, gpu = inside["host"][0], int(inside["gpu"][0])
-    own = rows.filter(pl.col("host").eq_missing(pl.lit(host)) & (pl.col("gpu") == gpu))
     before = own.filter(pl.col("at") < inside["at"][0])
     known = part.units.filter(pl.col("host").eq_missing(pl.lit(host)) & (pl.col("gpu") == gpu))
     limit = _number(known["slowdown"].max())
