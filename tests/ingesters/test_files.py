@@ -179,3 +179,23 @@ def test_what_stands_below_many_lines_of_something_else_is_no_log(tmp_path: Path
     (tmp_path / "notes.txt").write_bytes(b"words and more words\n" * above + b"step,loss\n1,2\n2,3\n")
     with pytest.raises(InputError, match="of no format"):
         load([tmp_path / "notes.txt"])
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "{\n",
+        "[\n",
+        "\n{\n",
+        "Traceback (most recent call last):\n",
+        "Traceback (most recent call last):\n  f()\nE: x\n",
+    ],
+)
+@pytest.mark.parametrize("log", ["step,loss\n" + "".join(f"{i},{3 - i / 99}\n" for i in range(60)),
+                                 "".join(f'{{"step": {i}, "loss": {3 - i / 99}}}\n' for i in range(60))])  # fmt: skip
+def test_a_bracket_or_a_traceback_above_a_log_misleads_nobody(tmp_path: Path, above: str, log: str) -> None:
+    (tmp_path / "run.log").write_text(above + log)
+    records = load([tmp_path / "run.log"])
+    assert records.steps["step"].to_list() == list(range(60))
+    if above != "[\n" or log[0] != "{":
+        assert records.rejects.height == len(above.split("\n")) - 1 - above.startswith("\n")
