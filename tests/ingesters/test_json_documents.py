@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError
-from gdiag.ingesters import load, trainer_state
+from gdiag.ingesters import load, sacred, trainer_state
 from gdiag.ingesters.reading import Input, Options
 from gdiag.schema import Records
 
@@ -118,3 +118,36 @@ def test_sacred(tmp_path: Path) -> None:
     metric = {"steps": [1, 3], "timestamps": ["2024-01-01T00:00:00.5", "2024-01-01T00:00:01.5"], "values": [2.0, 1.0]}
     records = loaded(tmp_path, {"training.loss": metric, "val_loss": {**metric, "steps": [2, 3]}}, 2)
     assert records.steps.select("step", "loss", "eval_loss").rows() == [(1, 2.0, None), (2, None, 2.0), (3, 1.0, 1.0)]
+
+
+VALUES = [{"dtype": "float64", "py/object": "numpy.float64", "value": 4.0}, *(3 - i / 64 for i in range(59))]
+METRICS = {
+    name: {"steps": list(range(60)), "timestamps": [f"2024-01-01T00:00:{i:02d}" for i in range(60)], "values": values}
+    for name, values in (("lr", [1e-4] * 60), ("training.loss", VALUES))
+}
+
+
+def sacred_losses(text: str) -> list[float]:
+    steps = sacred.read(Input("x", text.encode(), content=text.encode()), Options()).steps
+    assert steps is not None
+    return steps["loss"].drop_nulls().to_list() if "loss" in steps.columns else []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0.0, 1.0), st.sampled_from([None, 2]))
+def test_a_cut_sacred_file_gives_every_value_before_the_cut(at: float, indent: int | None) -> None:
+    text = json.dumps(METRICS, indent=indent)
+    start = text.rindex("values")
+    cut = start + int(at * (len(text) - start))
+    behind = "".join(text[start:cut].split())
+    complete = max(0, (behind.count("},") and behind.partition("},")[2].count(",")) + behind.count("},"))
+    read = sacred_losses(text[:cut])
+    assert read == [4.0, *VALUES[1:]][: len(read)]
+    assert len(read) >= complete
+
+
+def test_a_sacred_file_damaged_in_mid_value_or_from_the_start() -> None:
+    text = json.dumps(METRICS)
+    assert sacred_losses(text.replace("2.875", "2.8?5")) == [4.0, *VALUES[1:9]]
+    with pytest.raises(InputError, match="damaged JSON document"):
+        sacred_losses("}" + text)

@@ -1,0 +1,69 @@
+"""JSON documents that are cut or damaged: what stands complete before the damage."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+import polars as pl
+
+from gdiag.errors import InputError
+from gdiag.ingesters import values
+from gdiag.ingesters.reading import Input
+
+LONGEST: Final = 1 << 30
+"""A longer document is no log, B."""
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+_CLOSING: Final = {"[": "]", "{": "}"}
+_REJECTS: Final = {"line": pl.Int64(), "reason": pl.String(), "text": pl.String()}
+_TRIES: Final = 4
+"""Ends of complete values that are tried, the last one first."""
+
+
+def document(given: Input) -> tuple[object, pl.DataFrame | None]:
+    """The document, and where it is cut or damaged what stands before that, the rest as a reject.
+
+    Raises:
+        InputError: too large, or nothing complete stands before the damage.
+    """
+    data = given.data()
+    if len(data) > LONGEST:
+        raise InputError(f"{given.path} is one JSON document of {len(data) >> 20} MiB: too large to be a log")
+    text = data.decode("utf-8", errors="replace")
+    try:
+        return json.loads(text), None
+    except json.JSONDecodeError as error:
+        found, end = _before(text, error.pos)
+        if found is None:
+            raise InputError(f"{given.path} is a damaged JSON document ({error})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{given.path} is a damaged JSON document ({error})") from error
+    rest = text[end:].strip().lstrip(",").strip()
+    reason = f"cut or damaged: {len(rest)} characters to the end of the file not read"
+    bad = [(text.count("\n", 0, end) + 1, reason, values.escape(rest))]
+    return found, pl.DataFrame(bad, schema=_REJECTS, orient="row")
+
+
+def _before(text: str, damage: int) -> tuple[object | None, int]:
+    """The document up to the last complete value before the damage, its brackets closed, and where that ends."""
+    open_: list[str] = []
+    ends: list[tuple[int, str]] = []
+    for token in _TOKEN.finditer(text, 0, damage):
+        sign = token[0]
+        if sign in _CLOSING:
+            open_.append(_CLOSING[sign])
+            ends.append((token.end(), "".join(reversed(open_))))
+        elif sign in ("]", "}"):
+            if not open_ or open_.pop() != sign:
+                break
+            ends.append((token.end(), "".join(reversed(open_))))
+        elif sign == ",":
+            ends.append((token.start(), "".join(reversed(open_))))
+        del ends[:-_TRIES]
+    for end, closing in reversed(ends):
+        try:
+            return json.loads(text[:end] + closing), end
+        except (ValueError, RecursionError):
+            continue
+    return None, 0
