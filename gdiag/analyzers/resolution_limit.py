@@ -33,16 +33,22 @@ def analyze(run: RunView, *, every: int = 2, rounded: float = 1.0) -> list[Findi
         return []
     usual = interval(curve.step)
     limits: list[str] = []
+    unit = run.run.config.get("step_unit")
+    batch = run.run.config.get("batch_size")
+    if unit is not None:  # rows lie a batch or more apart: only the batch's size tells how many optimizer steps that is
+        usual = max(1, round(usual / batch)) if isinstance(batch, int | float) and batch > 0 else 1
     measures = [Measure("log_interval", usual, "step", every)]
     regular = regular_share(curve.step)
-    if regular < 0.5:
+    if regular < 0.5 and unit is None:
         usual = max(1, round(float(curve.step[-1] - curve.step[0]) / (len(curve) - 1)))
         limits.append(f"the log holds a sample of the steps, about one in {usual}")
         measures.append(Measure("regular_share", regular, "", 0.5))
     elif usual >= every:
-        limits.append(f"the loss is logged every {usual} steps")
+        limits.append(f"the loss is logged every {usual} {'' if unit is None else 'optimizer '}steps")
     notes = {note for i in run.run.sources if i < len(run.records.sources) for note in run.records.sources[i].notes}
-    notes = {note for note in notes if "not used:" not in note}  # which lists columns by their names
+    notes = {
+        note for note in notes if "not used:" not in note and "not optimizer steps" not in note
+    }  # columns' names, units
     limits += sorted(note for note in notes if "averag" in note.lower() or "sampl" in note.lower())
     if run.trajectory.basis == "ranks":
         limits.append("the loss is the median over ranks")

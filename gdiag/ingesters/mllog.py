@@ -149,6 +149,7 @@ def _frame(rows: list[dict[str, float | int | str]], config: dict[str, Value]) -
     middle = wide["step"].unique().sort().diff().drop_nulls().median()
     gap = float(middle) if isinstance(middle, int | float) else 0.0
     if "step" not in units or gap > 20:
+        config["step_unit"] = "epochs" if units == ["epoch_num"] else "samples or tokens"
         notes.append(
             f"steps are the file's {' and '.join(units)} (samples or tokens, {gap:.0f} apart), not optimizer steps"
         )

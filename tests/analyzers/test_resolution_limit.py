@@ -8,7 +8,7 @@ import numpy as np
 
 from gdiag.analyzers.resolution_limit import analyze
 from gdiag.measures.run import RunView
-from gdiag.model import Severity
+from gdiag.model import Severity, Value
 from tests.analyzers.made_runs import learning, view
 
 
@@ -37,3 +37,12 @@ def test_names_of_columns_that_are_not_used_say_nothing_of_sampling() -> None:
     source = replace(run.records.sources[0], notes=("1 numeric column not used: eval_samples_per_second",))
     (finding,) = analyze(RunView(run.run, replace(run.records, sources=(source,))))
     assert "not used" not in finding.message
+
+
+def test_steps_counted_in_samples_are_no_gaps_between_rows() -> None:
+    run = view({"step": np.arange(0, 1_152_000, 1152), "loss": learning()})
+    config: dict[str, Value] = {"step_unit": "samples or tokens"}
+    assert analyze(RunView(replace(run.run, config=config), run.records)) == []
+    (finding,) = analyze(RunView(replace(run.run, config={**config, "batch_size": 288}), run.records))
+    assert "every 4 optimizer steps" in finding.message
+    assert finding.number("shortest_event") == 12
