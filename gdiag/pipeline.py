@@ -23,6 +23,7 @@ from gdiag.errors import UsageError
 from gdiag.ingesters.reading import Options
 from gdiag.measures.bandwidth import sweeps
 from gdiag.measures.bandwidth_compare import Held, baseline
+from gdiag.measures.bandwidth_curves import MIB
 from gdiag.measures.bandwidth_table import sweep_series, sweep_tables
 from gdiag.measures.envelope import plotted
 from gdiag.measures.fabric_limits import Said
@@ -108,6 +109,8 @@ def held_against(records: Records, reference: Records) -> Records:
     known = Held(table)
     if own and all(known.against(sweep) is None for sweep in own):
         held = table.select("collective", "ranks").unique(maintain_order=True).row(0)
+        if int(str(table["size"].max())) < MIB:
+            raise UsageError("the baseline ends below 1 MiB: nothing in it can be compared")
         raise UsageError(
             f"the baseline holds nothing to compare with: it has {held[0]} over {held[1] or 'unknown'} ranks, "
             f"the output {own[0].collective or 'an unnamed collective'} over {own[0].n or 'unknown'} (sizes from 1 MiB on are compared)"

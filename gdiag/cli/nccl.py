@@ -49,11 +49,14 @@ def nccl(
     said = options.configuration(config)
     limit = options.fail_limit(fail_on, said)
     records = options.records(paths, said, None, None, None)
+    if records.baselines.height and not records.collectives.height:
+        raise UsageError(f"{paths[0]} is a saved baseline: give a benchmark's output, and this file as --baseline")
     if not records.collectives.height and not records.facts.height and not records.ports.height:
         raise InputError(f"{paths[0]} holds no benchmark output; nccl-tests and rccl-tests text or JSON is read")
     if not records.collectives.height and not records.ports.height and not _judged_alone(records):
         raise InputError(f"{paths[0]} holds no complete row of a benchmark: nothing in it can be judged")
     if baseline_save is not None:
+        _may_write(baseline_save)
         write(_saved(records), baseline_save)
     if baseline is not None:
         records = held_against(records, options.records([baseline], said, None, None, None))
@@ -63,6 +66,18 @@ def nccl(
     report = diagnose(records, limits, [a for a in ANALYZERS if a.CODE.startswith("GD7")])
     write(written(report, form, output, quiet=quiet, verbose=verbose), output)
     raise typer.Exit(options.exit_code(report, limit))
+
+
+def _may_write(path: Path) -> None:
+    """Refuse to write over what is no saved baseline: a log, most likely.
+
+    Raises:
+        UsageError: the file is there and is something else.
+    """
+    if path.is_file() and path.stat().st_size:
+        with path.open("rb") as file:
+            if b"gdiag_baseline" not in file.read(256):
+                raise UsageError(f"--baseline-save {path}: that file is no saved baseline and would be overwritten")
 
 
 def _judged_alone(records: Records) -> bool:

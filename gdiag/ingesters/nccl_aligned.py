@@ -116,8 +116,8 @@ class _Sides:
             # A number too many or a gap among the figures: another layout.
             fit = (count == used) & np.logical_and.reduce(there[:used])
             if not rooted:
-                # What is below 0 is a root in the place of a time: a cell is missing.
-                fit &= columns[0] >= 0
+                # A root in the place of a time: a cell is missing.
+                fit &= (columns[0] >= 0) & (not flags["has_root"])
             if not fit.any():
                 continue
             mine, own = (rows, columns) if fit.all() else (rows[fit], [column[fit] for column in columns])

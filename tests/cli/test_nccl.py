@@ -85,3 +85,12 @@ def test_output_without_a_complete_row_is_never_healthy(tmp_path: Path, capsys: 
     code, out, err = run(capsys, str(short))
     assert (code, out) == (2, "")
     assert "no complete row" in err
+
+
+def test_a_saved_baseline_never_takes_a_logs_place(tmp_path: Path) -> None:
+    log = tmp_path / "bench.txt"
+    log.write_text(text(Bench(sizes=SIZES)))
+    before = log.read_text()
+    with pytest.raises(UsageError, match="no saved baseline"):
+        app(["nccl", str(log), "--baseline-save", str(log)], standalone_mode=False)
+    assert log.read_text() == before

@@ -189,5 +189,16 @@ def test_colours_and_counts_in_powers_change_no_figure() -> None:
 def test_a_row_that_lost_its_last_cell_takes_no_root_for_a_time() -> None:
     data = b"     1048576        262144     float     sum      -1    40.00   26.21   45.87      0    41.00   25.57   44.75 \n"
     table = rows(nccl_tests.read(Input("bench.txt", data, content=data), Options()))
-    assert (table["time"] >= 0).all()
-    assert 45.87 not in table["wrong"].to_list()
+    assert table["busbw"].to_list() == [45.87]
+    assert table["wrong"].to_list() == [0]
+
+
+@pytest.mark.parametrize("collective", ["all_reduce", "broadcast", "alltoall"])
+def test_no_cut_makes_wrong_elements(collective: str) -> None:
+    whole = text(Bench(collective, sizes=(1 << 10, 1 << 20, 1 << 30)))
+    for cut in range(whole.rindex("1073741824") - 140, len(whole), 3):
+        data = whole[:cut].encode()
+        found = nccl_tests.read(Input("bench.txt", data, content=data), Options()).collectives
+        if found is not None and found.height:
+            assert found["wrong"].fill_null(0).max() == 0
+            assert (found["time"] > 0).all()
