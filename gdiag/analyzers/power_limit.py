@@ -1,7 +1,7 @@
 """GPUs run below their clocks because of a power limit that is lower than the board's own.
 
 What it checks
-    Loaded samples with the software power cap (0x4), or at 95 % of the limit where no reason was logged, in at least
+    Loaded samples with the software power cap (0x4), or at 97 % of the limit where no reason was logged, in at least
     `share` of the load, with clocks below 97 % of the highest, and a limit below the default one (from the log, else from
     the model's data, else from what boards with that highest clock have at least) or power well below the limit shown. A
     cap at full power under the default limit is how GPUs work and is not reported. Where no reasons are logged, clocks that

@@ -21,6 +21,8 @@ SLOW_CLOCK: Final = 0.93
 """Share of its highest clock below which a loaded GPU counts as slowed (diagnosis.md C3)."""
 AT_LIMIT: Final = 0.95
 """Share of its limit from which a GPU's power stands at it, and the limit explains the clock."""
+CAPPED_POWER: Final = 0.97
+"""The same where no reason is logged and single samples date the onset: a regulator holds power within a few per cent."""
 CAPPED_CLOCK: Final = 0.97
 """Share of the highest clock below which power at its limit costs clock, where no reason is logged."""
 BUSY_UTILIZATION: Final = 50.0
@@ -190,7 +192,13 @@ def _states() -> list[pl.Expr]:
         busy.alias("is_busy"),
         has(reference.IDLE).alias("is_idle"),
         (has(reference.THERMAL) | (hardware & hot)).alias("is_thermal"),
-        ((has(reference.POWER_CAP) | (blind & at_limit & held)) & busy).alias("is_capped"),
+        (
+            (
+                has(reference.POWER_CAP)
+                | (blind & held & (pl.col("power") >= CAPPED_POWER * pl.col("power_limit")).fill_null(False))
+            )
+            & busy
+        ).alias("is_capped"),
         has(reference.POWER_BRAKE).alias("is_braked"),
         (hardware & ~hot).alias("is_cut"),
         (blind & busy & slow & hot & ~at_limit).alias("is_hot_slow"),
