@@ -1,7 +1,8 @@
 """DeepSpeed consoles: step and throughput lines, overflow messages.
 
 `[Rank 0] step=10, skipped=6, lr=[9.6e-06, 9.6e-06], mom=[…]` and `epoch=0/micro_step=10/global_step=10, …,
-CurrSamplesPerSec=171.9, …` (runtime/engine.py, utils/timer.py). They bear no loss. `skipped` counts from the start and is
+CurrSamplesPerSec=171.9, …` (runtime/engine.py, utils/timer.py). They bear no loss; of a pipeline's engine, lines such as
+`steps: 10 loss: 2.5312 iter time (s): 1.234 samples/sec: 51.2` (runtime/pipe/engine.py) do. `skipped` counts from the start and is
 given here per line. Two engines (RLHF actor and critic) print the same steps one after the other: two runs.
 """
 
@@ -43,13 +44,18 @@ def read(given: Input, options: Options) -> Reading:
     speeds = _step_time(speeds, notes)
     if len(wide) and "time" in speeds.columns:
         speeds = speeds.drop("time")  # milliseconds after that of the step line: one row, not two
-    rows = [frame for frame in (wide, speeds, _perplexities(table, wide)) if len(frame)]
+    piped = fields.read(console.lines_with(table, "steps: ", (" loss: ", " iter time (s): ")), marker="steps: ")
+    losses = console.with_prefix(piped.wide, options)
+    if len(wide) and "run" in wide.columns:
+        losses = losses.clear()  # which engine's they are is not said
+    rows = [frame for frame in (wide, speeds, losses, _perplexities(table, wide)) if len(frame)]
     if rows:
         wide = pl.concat(rows, how="diagonal_relaxed").sort("line", maintain_order=True)
         wide = _loss_scale(wide, table)
     left = pl.concat([got.left, speed.left]).sort("line")
     left = left.filter(pl.col("text").str.contains(console.DAMAGED))
-    notes.append("the step lines bear no training loss")
+    if not len(losses):
+        notes.append("the step lines bear no training loss")
     found = Found(table, wide, console.damaged(left, "step="), tuple(notes))
     return console.finish(given, options, FORMAT, found)
 

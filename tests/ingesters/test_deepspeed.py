@@ -49,3 +49,18 @@ def test_two_engines_are_two_runs() -> None:
     assert steps is not None
     actor = steps.filter((steps["run"] == "engine 1") & steps["lr"].is_not_null())
     assert actor["lr"].to_list() == [9e-06] * 9
+
+
+def test_losses_of_a_pipeline_stand_beside_the_step_lines() -> None:
+    step = "[2023-04-18 01:{m:02d}:00,100] [INFO] [logging.py:96:log_dist] [Rank 0] step={s}, skipped=0, lr=[0.0003], mom=[(0.9, 0.95)]\n"
+    log = "".join(
+        step.format(m=m, s=10 * m)
+        + f"steps: {10 * m} loss: {3 - m / 40:.4f} iter time (s): 1.250 samples/sec: 51.200\n"
+        for m in range(1, 50)
+    )
+    reading = read(deepspeed, log)
+    assert reading.steps is not None
+    assert reading.steps["step"].to_list() == [10 * m for m in range(1, 50)]
+    assert reading.steps["loss"].to_list() == [pytest.approx(3 - m / 40, abs=1e-4) for m in range(1, 50)]
+    assert reading.steps["step_time"].to_list() == [1.25] * 49
+    assert not any("no training loss" in note for note in reading.source.notes)
