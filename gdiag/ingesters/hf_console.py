@@ -22,18 +22,20 @@ from gdiag.ingesters.reading import Input, Options, Reading
 FORMAT: Final = "hf-console"
 _SNIFF: Final = re.compile(
     rb"\{'(?:loss|eval_loss|train_loss|train_runtime|rewards?)[^'\n]*': [^\n{}]*'(?:epoch|learning_rate)': [^\n{}]*\}"
-    rb"|\{'[^\n{}]*'[\w/]*loss': [^\n{}]*'step': [^\n{}]*\}"
+    rb"|\{'[^\n{}]*'[\w/]*loss': [^\n{}]*'step': [^\n{}]*\}|\{'(?:global_)?step': [^\n{}]*'[\w/]*loss': [^\n{}]*\}"
 )
 _DICT: Final = re.compile(r"\{'[\w/ .-]+':[^{}]*\}?")
 _PAIR: Final = re.compile(
-    rf"""'([\w/ .()-]+)':\s*(?:'\s*)?(?:(?:np\.)?(?:float|int)\d*\(|tensor\()?({plain.NUMBER})\)?'?\s*(?=[,}}])"""
+    rf"""'([\w/ .()-]+)':\s*(?:'\s*)?\[?(?:(?:np\.)?(?:float|int)\d*\(|tensor\()?({plain.NUMBER})\)?\]?'?\s*(?=[,}}])"""
 )
 _BAR: Final = re.compile(r"(?:^|[\s|])(\d+)/(\d+) \[")
 
 
 def recognise(given: Input) -> float:
     """By its dicts."""
-    count = console.matches(given, _SNIFF, (b"{'loss':", b"{'eval_", b"{'train_", b"{'reward", b"'step': "))
+    count = console.matches(
+        given, _SNIFF, (b"{'loss':", b"{'eval_", b"{'train_", b"{'reward", b"'step': ", b"'global_step': ")
+    )
     return 0.97 if count > 1 else 0.5 if count else 0.0
 
 

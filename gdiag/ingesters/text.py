@@ -22,6 +22,11 @@ NUMBER: Final = (
 
 _ESCAPE: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
+_WRAPPED: Final = re.compile(
+    rb"\b(?:np\.(?:b?float|u?int|bool)\d*_?|tensor)\(\s*\[?\s*([-+\w.]+)\s*\]?(?:,\s*\w+=(?:'[^'\n]*'|<\w*>|[\w.]+))*\s*\)"
+)
+"""A scalar as numpy 2 and torch print it in a list or dictionary: np.float32(2.5), tensor(2.5, device='cuda:0')."""
+
 _TAG: Final = r"""(?x:
     \d{1,5}:\ ?(?=\D|\d{1,5}:)                      # srun -l
   | \[\d+,\d+\](?:<std(?:out|err)>)?:?\ ?           # mpirun --tag-output
@@ -67,13 +72,18 @@ _SECRETS: Final = (
 
 
 def clean(data: bytes) -> bytes:
-    """Console bytes without terminal escapes and NUL, every line ended by one newline, \\r kept inside lines."""
+    """Console bytes without terminal escapes and NUL, every line ended by one newline, \\r kept inside lines.
+
+    Scalars lose the type that numpy or torch prints around them.
+    """
     if b"\x1b" in data:
         data = _ESCAPE.sub(b"", data)
     if b"\0" in data:
         data = data.replace(b"\0", b"")
     if b"\x01" in data:
         data = data.replace(b"\x01", b" ")
+    if any(word in data for word in (b"np.", b"tensor(")):
+        data = _WRAPPED.sub(rb"\1", data)
     if b"\r" in data:
         data = re.sub(rb"(?<!\r)\r+\n", b"\n", data)
         if b"\n" not in data:

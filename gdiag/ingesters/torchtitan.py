@@ -16,7 +16,7 @@ from gdiag.ingesters.reading import Input, Options, Reading
 FORMAT: Final = "torchtitan"
 _GRAMMAR: Final = Grammar(
     format=FORMAT,
-    sniff=re.compile(rb"(?<!\w)step:\s*\d+\s+loss:\s*\S+"),
+    sniff=re.compile(rb"(?<!\w)step:[ \t]*\d+[ \t]+loss:[ \t]*\S+"),
     marker="step:",
     needs=("loss:",),
     rename={"tps": "tokens per second per device"},

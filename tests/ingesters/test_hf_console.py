@@ -6,6 +6,7 @@ import pytest
 
 from gdiag.errors import InputError
 from gdiag.ingesters import hf_console, recognise
+from gdiag.ingesters.reading import Options
 from tests.ingesters.console_samples import given, read
 
 
@@ -52,3 +53,24 @@ def test_dicts_without_an_epoch_between_bars() -> None:
     assert steps is not None
     assert len(steps) == 9
     assert steps["loss"][-1] == 0.28
+
+
+@pytest.mark.parametrize("step", ["step", "global_step"])
+def test_dicts_that_begin_with_their_step(step: str) -> None:
+    log = "".join(
+        f"INFO:__main__:{{'{step}': {i}, 'loss': tensor({3 - i / 50}, device='cuda:0'), 'lr': [0.0003]}}\n"
+        for i in range(40)
+    )
+    assert recognise(given(log)) is hf_console
+    steps = read(hf_console, log).steps
+    assert steps is not None
+    assert steps.select("step", "loss", "lr").rows() == [(i, 3 - i / 50, 0.0003) for i in range(40)]
+
+
+def test_a_step_and_a_loss_on_lines_of_their_own_are_no_line_of_torchtitan() -> None:
+    log = "".join(f"---\nstep: {i}\nloss: {3 - i / 50}\nlr: 0.0003\n" for i in range(40))
+    found = recognise(given(log))
+    assert found is not None
+    steps = found.read(given(log), Options()).steps
+    assert steps is not None
+    assert steps.select("step", "loss").rows() == [(i, 3 - i / 50) for i in range(40)]

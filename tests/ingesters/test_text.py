@@ -16,6 +16,23 @@ def test_lines_keep_their_numbers() -> None:
     assert text.lines(b"a\rb\rc").rows() == [(1, "a"), (2, "b"), (3, "c")]
 
 
+@pytest.mark.parametrize(
+    ("printed", "cleaned"),
+    [
+        ("loss=np.float32(2.5), x", "loss=2.5, x"),
+        ("{'loss': np.float64(nan)}", "{'loss': nan}"),
+        ("{'lr': [np.float64(3e-05)]}", "{'lr': [3e-05]}"),
+        ("loss tensor(2.5, device='cuda:0', grad_fn=<NllLossBackward0>) lr", "loss 2.5 lr"),
+        ("tensor([2.5], dtype=torch.bfloat16)", "2.5"),
+        ("tensor([1., 2.])", "tensor([1., 2.])"),
+        ("my_tensor(2.5)", "my_tensor(2.5)"),
+        ("np.floor(2.5) np.int64(7)", "np.floor(2.5) 7"),
+    ],
+)
+def test_scalars_lose_the_type_around_them(printed: str, cleaned: str) -> None:
+    assert text.clean(printed.encode()).decode() == cleaned
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_lines(data: bytes) -> None:
