@@ -24,7 +24,7 @@ import numpy as np
 
 from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
 from gdiag.measures.changes import STILL_TO_COME, learned_after
-from gdiag.measures.gradients import lasting_rise, surges
+from gdiag.measures.gradients import Surge, lasting_rise, surges
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -47,10 +47,11 @@ def analyze(run: RunView, *, ratio: float = 10.0, rows: int = 50, z: float = 6.0
     rows = max(10, min(rows, len(curve) // 10))
     found: list[Finding] = []
     for surge in surges(curve.value, ratio / 2, z):
-        if surge.ratio < ratio or (surge.rows < rows and not (surge.rows >= 3 and not surge.recovered)):
+        high = int(np.count_nonzero(curve.value[surge.first : surge.last + 1] > 0.5 * ratio * surge.level))
+        if surge.ratio < ratio or (high < rows and not (high >= 3 and _ends_high(run, surge, ratio))):
             continue
         found.append(
-            _finding(run, surge.first, surge.last, surge.peak, surge.level, ratio, surge.z, surge.rows, surge.recovered)
+            _finding(run, surge.first, surge.last, surge.peak, surge.level, ratio, surge.z, high, surge.recovered)
         )
         if len(found) == most:
             return found
@@ -61,6 +62,15 @@ def analyze(run: RunView, *, ratio: float = 10.0, rows: int = 50, z: float = 6.0
         level = float(np.median(curve.value[max(0, row - 20) : row]))
         found.append(_finding(run, row, len(curve) - 1, peak, level, ratio, None, len(curve) - row, False))
     return found
+
+
+def _ends_high(run: RunView, surge: Surge, ratio: float) -> bool:
+    """Whether the run ends in the surge: at half of `ratio` times the level or more, or in values that are not finite."""
+    curve = run.grad_norm
+    if surge.recovered:
+        return False
+    tail = float(np.median(curve.value[max(surge.first, surge.last - 9) : surge.last + 1]))
+    return tail >= 0.5 * ratio * surge.level or bool((curve.nonfinite.step > curve.step[surge.last]).any())
 
 
 def _finding(

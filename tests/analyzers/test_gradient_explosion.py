@@ -82,3 +82,10 @@ def test_a_surge_through_which_the_loss_falls_is_information(ends_at: float, sev
     loss = np.interp(np.arange(1000), [0, 300, 500, 1000], [3.0, 2.4, ends_at, 0.5 * ends_at])
     (finding,) = analyze(view({"grad_norm": grad, "loss": loss}))
     assert finding.severity is severity
+
+
+def test_one_row_far_out_over_a_slightly_raised_level_is_no_explosion() -> None:
+    grad = steady()
+    grad[300:] *= 3.2
+    grad[700] *= 60
+    assert analyze(view({"grad_norm": grad})) == []
