@@ -58,6 +58,7 @@ def analyze(
     improving = _improving(run.series("loss").value)
     learned = learned_after(run.series("loss"), step)
     calm = improving if found.level_growth < level else not rougher and learned >= STILL_TO_COME
+    calm = calm or _nearly_learned(run.series("loss").value)
     evidence = [
         Measure("loss_improving", improving),
         Measure("roughness", late, limit=rough),
@@ -95,3 +96,12 @@ def _improving(loss: Floats) -> bool:
     tenths = [float(np.median(part)) for part in np.array_split(loss, 10)]
     middle, last = float(np.mean(tenths[3:6])), float(np.mean(tenths[8:]))
     return last < middle - 0.05 * abs(middle)
+
+
+def _nearly_learned(loss: Floats) -> bool:
+    """Whether the loss ends below a fifth of its start and at its best: a few samples that are still wrong make up what
+    gradient is left, and it jumps from batch to batch."""
+    if len(loss) < 40:
+        return False
+    tenths = [float(np.median(part)) for part in np.array_split(loss, 10)]
+    return 0 <= tenths[-1] <= min(0.2 * float(np.median(loss[:5])), 1.2 * min(tenths))

@@ -47,3 +47,10 @@ def test_a_loss_that_still_falls_makes_it_information() -> None:
     assert (finding.severity, finding.measure("loss_improving")) == (Severity.INFO, True)
     (finding,) = analyze(view({"grad_norm": grad, "loss": flat}))
     assert finding.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(("end", "severity"), [(0.1, Severity.INFO), (1.5, Severity.WARNING)])
+def test_what_is_left_of_the_gradient_jumps_where_nearly_all_is_learned(end: float, severity: Severity) -> None:
+    loss = np.interp(np.arange(1000), [0, 200, 1000], [2.3, end, end])
+    (finding,) = analyze(view({"grad_norm": rough(0.15, 0.1, 0.5, 0.8), "loss": loss}))
+    assert finding.severity is severity
