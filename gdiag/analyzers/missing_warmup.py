@@ -39,7 +39,7 @@ def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3, seen_from
     if float(lr.value[0]) < share * schedule.peak or any(j.index <= 2 for j in schedule.jumps):
         return []
     seen = run.peak_instability
-    bad = seen is not None and (seen.ends_nonfinite or not seen.recovered or seen.worse_share >= lasting)
+    bad = seen is not None and (seen.ends_nonfinite or not seen.recovered or seen.lasts(lasting))
     surge = run.gradient_surge
     message = f"The learning rate starts at {float(lr.value[0]):.3g}, its peak, without a warm-up"
     evidence = [Measure("lr_at_onset", float(lr.value[0])), Measure("lr_share_of_peak", 1.0, limit=share)]

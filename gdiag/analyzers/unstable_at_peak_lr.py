@@ -36,7 +36,7 @@ def analyze(run: RunView, *, lasting: float = 0.3, least_share: float = 0.1) -> 
     seen = run.peak_instability
     if seen is not None and seen.lr_share >= least_share:
         harmed = seen.ends_nonfinite or not seen.recovered
-        if harmed or seen.worse_share >= lasting:
+        if harmed or seen.lasts(lasting):
             return [_unstable(run, seen, Severity.CRITICAL if harmed else Severity.WARNING, lasting)]
     if run.gradient_surge is not None:
         return [_surge(run, run.gradient_surge)]

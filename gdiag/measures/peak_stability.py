@@ -42,6 +42,12 @@ class Instability:
     """Rows with a gradient norm above 100 times its median, up to the end of the window."""
     ends_nonfinite: bool
     recovered: bool
+    lifted: bool
+    """The level of many rows is raised after the onset, not only above the lowest of the rows before it."""
+
+    def lasts(self, share: float) -> bool:
+        """Whether `share` of the later rows are worse and the level shows it: the lowest of noisy rows is no level."""
+        return self.worse_share >= share and (self.lifted or self.kind == "gradient")
 
 
 def window_end(schedule: Schedule) -> float:
@@ -85,7 +91,14 @@ def instability(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve) -> Inst
     return Instability(
         kind, onset, int(loss.step[-1]) if dead is None else int(dead), (lr.at(onset) or 0.0) / schedule.peak, excess,
         lasting, float(margin[max(0, i - 1)]), ratio, len(wild), dead is not None, recovered,
+        _lifted(loss.value, i, float(margin[max(0, i - 1)])),
     )  # fmt: skip
+
+
+def _lifted(value: Floats, onset: int, margin: float) -> bool:
+    """Whether the median of the rows from `onset` on lies half a margin above that of the twenty before."""
+    before, after = value[max(0, onset - 20) : onset], value[onset : onset + max(20, len(value) // 10)]
+    return len(before) < 5 or float(np.median(after)) > float(np.median(before)) + 0.5 * margin
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,37 @@
+"""Stability around the peak learning rate: a raised level is more than rows above the lowest one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gdiag.measures.peak_stability import Instability
+from tests.analyzers.made_runs import Floats, cosine, learning, view
+
+
+def seen(loss: Floats) -> Instability | None:
+    return view({"lr": cosine(warmup=100), "loss": loss}).peak_instability
+
+
+def test_a_level_that_rises_is_lifted() -> None:
+    loss = learning(1000)
+    loss[60:600] += 3.0
+    found = seen(loss)
+    assert found is not None
+    assert (found.kind, found.lifted, found.lasts(0.3)) == ("loss", True, True)
+
+
+def test_five_low_rows_leave_the_level_where_it_was() -> None:
+    loss = learning(1000) + np.random.default_rng(0).normal(0, 0.01, 1000)
+    loss[100:107] -= 2.0
+    found = seen(loss)
+    assert found is not None
+    assert (found.lifted, found.worse_share > 0.3, found.lasts(0.3)) == (False, True, False)
+
+
+def test_wild_gradients_need_no_raised_level() -> None:
+    found = seen(np.append(learning(60), np.full(940, 9.0)))
+    assert found is not None
+    assert replace(found, kind="gradient", lifted=False, worse_share=0.5).lasts(0.3)
+    assert not replace(found, kind="gradient", worse_share=0.1).lasts(0.3)
