@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gdiag.errors import InputError
-from gdiag.ingesters import columns, flat, json_whole
+from gdiag.ingesters import columns, flat, json_salvage
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import whole
 
@@ -23,12 +23,12 @@ def recognise(given: Input) -> float:
 
 
 def read(given: Input, options: Options) -> Reading:
-    """A row per step at which anything was logged.
+    """A row per step at which anything was logged; of a cut or damaged file those before the damage.
 
     Raises:
-        InputError: damaged, or no metric holds a value.
+        InputError: damaged from the start, or no metric holds a value.
     """
-    document = json_whole.parse(given)
+    document, rejects = json_salvage.document(given)
     if not isinstance(document, dict):
         raise InputError(f"{given.path} is no object of metrics")
     rows: dict[int, dict[str, flat.Cell]] = {}
@@ -42,7 +42,9 @@ def read(given: Input, options: Options) -> Reading:
     notes = [f'{absent} values "nan", which means not logged in this format'] if absent else []
     frame = flat.to_frame(cells)
     losses = max((frame[name].count() for name in frame.columns if "loss" in name.lower()), default=frame.height)
-    return columns.reading(given.path, FORMAT, frame, options, notes=notes, line=None, rows=int(losses) or frame.height)
+    return columns.reading(
+        given.path, FORMAT, frame, options, rejects=rejects, notes=notes, line=None, rows=int(losses) or frame.height
+    )
 
 
 def _collect(rows: dict[int, dict[str, flat.Cell]], name: str, series: Mapping[str, object]) -> int:

@@ -151,3 +151,15 @@ def test_a_sacred_file_damaged_in_mid_value_or_from_the_start() -> None:
     assert sacred_losses(text.replace("2.875", "2.8?5")) == [4.0, *VALUES[1:9]]
     with pytest.raises(InputError, match="damaged JSON document"):
         sacred_losses("}" + text)
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_cut_golden_values_give_those_before_the_cut(tmp_path: Path, old: bool) -> None:
+    losses = [8 - i / 64 for i in range(100)]
+    values: object = losses if old else {str(1 + 5 * i): loss for i, loss in enumerate(losses)}
+    series = {"start_step": 1, "end_step": 500, "step_interval": 5, "values": values}
+    text = json.dumps({"lm loss": series, "iteration-time": series})
+    (tmp_path / "golden.json").write_text(text[:-150])
+    records = load([tmp_path / "golden.json"])
+    assert records.steps.select("step", "loss").rows() == [(1 + 5 * i, loss) for i, loss in enumerate(losses)]
+    assert records.sources[0].rejected == 1
