@@ -90,7 +90,7 @@ def partial(gpus: pl.DataFrame, width: float, limits: Mapping[str, float] | None
         _of_model(rows, lambda row: row.max_operating or row.slowdown, limits or {}).alias("slowdown"),
         pl.coalesce("clock_sm_max", _of_model(rows, lambda row: row.clock)),
     )
-    rows = rows.with_columns(_states())
+    rows = rows.with_columns(_states(some_blind=rows["reasons"].null_count() > 0))
     bins = rows.group_by(*KEYS, "bin").agg(_counts()).sort(*KEYS, "bin")
     units = rows.group_by(*KEYS, maintain_order=True).agg(
         pl.col("uuid", "bus_id", "model", "source", "line").drop_nulls().first(), pl.col("slowdown").max()
@@ -168,7 +168,8 @@ def _of_model(
     return pl.col("model").replace_strict(figures, default=None, return_dtype=pl.Float64)
 
 
-def _states() -> list[pl.Expr]:
+def _states(*, some_blind: bool) -> list[pl.Expr]:
+    """What each row shows; what stands in for reasons is computed only where some row has none."""
     reasons = pl.col("reasons").fill_null(0)
 
     def has(bits: int) -> pl.Expr:
@@ -185,7 +186,7 @@ def _states() -> list[pl.Expr]:
     ).fill_null(False)
     slow = (pl.col("clock_sm") < SLOW_CLOCK * pl.col("clock_sm_max")).fill_null(False)
     hardware = has(reference.HW_SLOWDOWN) & ~has(reference.THERMAL | reference.POWER_BRAKE)
-    blind = pl.col("reasons").is_null()
+    blind = pl.col("reasons").is_null() if some_blind else pl.lit(value=False)
     at_limit = (pl.col("power") >= AT_LIMIT * pl.col("power_limit")).fill_null(False)
     held = (pl.col("clock_sm") < CAPPED_CLOCK * pl.col("clock_sm_max")).fill_null(False)
     return [
