@@ -30,6 +30,9 @@ WORDS = {
     "advanced_twice": "moves {factor:.0f} times as fast as before",
 }
 
+MIXED = 0.05
+"""Share of steps logged with several losses from which rates of several writers may be mixed; a step or two are a restart's."""
+
 
 def analyze(run: RunView, *, mismatch: float = 0.05) -> list[Finding]:
     """A finding per restart whose learning rate does not continue.
@@ -37,7 +40,7 @@ def analyze(run: RunView, *, mismatch: float = 0.05) -> list[Finding]:
     mismatch: relative difference of the learning rate from the one due.
     """
     found = []
-    mixed = run.trajectory.writers > 1 or run.trajectory.several > 0.0
+    mixed = run.trajectory.writers > 1 or run.trajectory.several > MIXED
     for seen in run.scheduler_mismatches:
         if mixed and seen.kind == "advanced_twice" and not seen.marked:
             continue  # one writer's schedule turns where the other's goes on

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -105,7 +106,8 @@ def _kinks(lr: Points, schedule: Schedule) -> list[Mismatch]:
         )
         least = QUANTA * schedule.quantum + 1e-6 * schedule.peak
         with np.errstate(divide="ignore", invalid="ignore"):
-            factor = after / before
+            # Both slopes carried on to the row itself: a curve bends, and from there on it bends faster.
+            factor = (1.5 * after - 0.5 * later) / (1.5 * before - 0.5 * older)
             straight = (np.abs(older / before - 1) < 0.1) & (np.abs(later / after - 1) < 0.1)
         factor = np.where((factor > 1.5) & (factor < MOST_TIMES), factor, 0.0)
         whole = np.abs(factor - np.rint(factor)) < WHOLE * factor
@@ -160,16 +162,25 @@ def _ahead_by(lr: Points, i: int, due: float) -> int | None:
 
 
 def _speed(lr: Points, i: int, schedule: Schedule) -> float | None:
-    """Schedule steps per step after the restart when they are a multiple of those before, else None."""
-    spans = [slice(i - 2 * SLOPE_ROWS, i - SLOPE_ROWS), slice(i - SLOPE_ROWS, i), slice(i, i + SLOPE_ROWS)]
-    if i < 2 * SLOPE_ROWS or i + SLOPE_ROWS > len(lr):
-        return None
-    older, before, after = (float(np.polyfit(lr.step[s] - lr.step[i], lr.value[s], 1)[0]) for s in spans)
-    moved = abs(before) * float(lr.step[i] - lr.step[i - SLOPE_ROWS])
-    if moved < 5 * schedule.quantum + 1e-4 * schedule.peak or abs(older / before - 1) > 0.2:
-        return None
-    corner = [c for c in (schedule.warmup_end, schedule.decay_start, schedule.decay_end) if c is not None]
-    if any(abs(c - int(lr.step[i])) <= 2 * SLOPE_ROWS * schedule.interval for c in corner):
-        return None
-    factor = after / before
-    return factor if 1.8 < factor < np.inf and abs(factor - round(factor)) < 0.1 * factor else None
+    """Schedule steps per step after the restart when they are a multiple of those before, else None.
+
+    The slopes on both sides are carried on to the restart itself, from the fewest rows that show them: a curve bends, and
+    after the restart it bends faster.
+    """
+    x, y = lr.step.astype(np.float64), lr.value
+    for k in KINK_ROWS:
+        if i < 2 * k + 1 or i + 2 * k >= len(y):
+            return None
+        # The rows on either side of the restart count to their own side: what lies between them holds steps of both.
+        marks = [i - 1 - 2 * k, i - 1 - k, i - 1, i, i + k, i + 2 * k]
+        older, before, _, after, later = (float((y[b] - y[a]) / (x[b] - x[a])) for a, b in pairwise(marks))
+        moved = abs(float(y[i - 1] - y[i - 1 - k]))
+        if moved < max(QUANTA * schedule.quantum, 1e-4 * schedule.peak):
+            continue
+        corners = (schedule.warmup_end, schedule.decay_start, schedule.decay_end)
+        near = any(c is not None and abs(c - int(lr.step[i])) <= 2 * k * schedule.interval for c in corners)
+        if near or not after or abs(older / before - 1) > 0.2 or abs(later / after - 1) > 0.3:
+            return None
+        factor = (1.5 * after - 0.5 * later) / (1.5 * before - 0.5 * older)
+        return factor if 1.8 < factor < MOST_TIMES and abs(factor - round(factor)) < 0.1 * factor else None
+    return None

@@ -52,6 +52,24 @@ def test_fires_when_stepped_twice_from_then_on() -> None:
     assert finding.measure("kind") == "advanced_twice"
 
 
+@pytest.mark.parametrize("times", [2, 3, 4])
+def test_fires_where_a_sparse_log_goes_on_faster_to_the_end_of_its_cosine(times: int) -> None:
+    place = np.concatenate((np.arange(5600), np.minimum(5000 + times * np.arange(3000), 7999)))
+    step = np.concatenate((np.arange(5600), np.arange(5000, 8000)))
+    logged = step % 50 == 0
+    (finding,) = analyze(view({"step": step[logged].astype(np.float64), "lr": cosine(8000)[place][logged]}))
+    assert (finding.measure("kind"), finding.where.step) == ("advanced_twice", 5000)
+    assert finding.number("schedule_steps_per_step") == pytest.approx(times, rel=0.05)
+
+
+def test_one_step_trained_twice_does_not_hide_a_faster_schedule() -> None:
+    place = np.concatenate((np.arange(1500), np.minimum(1499 + 3 * np.arange(1500), 3999)))
+    step = np.concatenate((np.arange(1500), np.arange(1499, 2999))).astype(np.float64)
+    loss = np.concatenate((learning(1500), learning(3000, seed=1)[1499:2999]))
+    (finding,) = analyze(view({"step": step, "lr": cosine(4000)[place], "loss": loss}))
+    assert finding.measure("kind") == "advanced_twice"
+
+
 def test_threshold_is_the_relative_difference() -> None:
     run = view(resumed(cosine()[500:] * 1.08))
     assert len(analyze(run)) == 1
