@@ -247,6 +247,14 @@ def _windows(view: RunView, findings: Sequence[Finding]) -> dict[int, DataWindow
     return {step: DataWindow(seen.first, seen.last) for step, seen in found if seen is not None}
 
 
+def _times(view: RunView, findings: Sequence[Finding]) -> dict[int, float]:
+    """When the run was at the steps at which its findings end: at the last logged one where it is not logged itself."""
+    ends = {f.where.last_step or f.where.step for f in findings if f.where.run == view.run.id} - {None}
+    clock = view.series("time")
+    found = ((step, clock.at(step)) for step in ends if step is not None)
+    return {step: time for step, time in found if time is not None}
+
+
 def _facts(view: RunView, findings: Sequence[Finding]) -> RunFacts:
     """The run's figures that causes, costs and actions quote."""
     steps = view.series("step_time")
@@ -276,5 +284,6 @@ def _facts(view: RunView, findings: Sequence[Finding]) -> RunFacts:
         config=view.run.config,
         peak_lr=float(rates.max()) if rates.count() else None,  # type: ignore[arg-type]
         windows=_windows(view, findings),
+        times=_times(view, findings),
         formats=frozenset(view.records.sources[i].format for i in view.run.sources),
     )

@@ -48,14 +48,23 @@ def cases(findings: Sequence[Finding], facts: Mapping[str, RunFacts]) -> list[Ca
 def _incident(case: Case, findings: tuple[int, ...]) -> Incident:
     causes = rank(case)
     times = [f.where for f in case.findings if f.where.time is not None]
+    began = case.lead.where.time or min((t.time for t in times if t.time is not None), default=None)
     return Incident(
         title=title(case), pattern=case.pattern, severity=case.severity, run=case.facts.run, onset_step=case.onset,
-        last_step=case.last, onset_time=case.lead.where.time or min((t.time for t in times if t.time is not None), default=None),
-        last_time=max((t.last_time or t.time for t in times if t.time is not None), default=None),
+        last_step=case.last, onset_time=began, last_time=_ended(case, began),
         zone_known=all(t.zone_known for t in times), layer=case.layer, rank=case.rank, host=case.host, gpu=case.gpu,
         data=case.data, cost=_cost(case), findings=findings, causes=causes,
         actions=(*advise(case, causes), *deciding(causes)),
     )  # fmt: skip
+
+
+def _ended(case: Case, began: float | None) -> float | None:
+    """The last moment that a finding names, else that of the last step by the run's own clock."""
+    named = [f.where.last_time or f.where.time for f in case.findings]
+    last = max((t for t in named if t is not None), default=None)
+    dated = any(f.where.last_time is not None or f.measure("taken_back") is True for f in case.findings)
+    own = case.facts.times.get(case.last) if case.last is not None and not dated else None
+    return own if own is not None and began is not None and own >= (last or began) else last
 
 
 POINTS: Final = frozenset({"GD117", "GD302", "GD306"})

@@ -30,6 +30,8 @@ class RunFacts:
     peak_lr: float | None = None
     windows: dict[int, DataWindow] = field(default_factory=dict)
     """Samples consumed at the steps at which findings of the model begin, where sample ids are logged."""
+    times: dict[int, float] = field(default_factory=dict)
+    """Unix seconds of the last steps that findings name, by the run's own clock."""
     formats: frozenset[str] = frozenset()
     """Formats of the run's sources."""
 

@@ -265,3 +265,13 @@ def test_the_rank_that_others_wait_for_is_named_before_one_that_gave_up() -> Non
     )  # fmt: skip
     (incident,) = explain([gave_up, waits], {"run": RunFacts("run")})
     assert (incident.pattern, incident.rank) == ("hang", 4)
+
+
+def test_an_incident_ends_at_the_time_of_its_last_step() -> None:
+    facts = RunFacts("run", times={110: 2000.0})
+    (found,) = incidents(finding("GD102", 100, 110, time=1000.0), facts=facts)
+    assert (found.onset_time, found.last_time) == (1000.0, 2000.0)
+    (found,) = incidents(finding("GD102", 100, 110, time=1000.0, last_time=1500.0), facts=facts)
+    assert found.last_time == 1500.0
+    (found,) = incidents(finding("GD102", 100, 110), facts=facts)
+    assert (found.onset_time, found.last_time) == (None, None)
