@@ -69,7 +69,7 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
     step, name = int(table.step[lead.row]), table.columns[lead.layer].layer
     steady = run.steady_before(step)
     resumed = any(place <= step <= place + 2 * interval(table.step) for place, _ in run.resume_places)
-    other = resumed and len(group) >= 0.5 * total and not whole
+    other = resumed and len(group) >= 0.5 * total
     severity = (
         Severity.WARNING
         if other
@@ -86,7 +86,7 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
         else f"Parameter norms of {len(group)} of {total} layers jump at step {step}, {name} from {lead.before:.5g} to {lead.after:.5g}"
     )
     beside = ", the other layers move as usual" if alone and not whole else ""
-    beside = ", at a resume: they are another checkpoint's" if other else beside
+    beside = ", at a resume: the weights are another checkpoint's" if other else beside
     return Finding(
         CODE, NAME, severity, f"{who}, {lead.excess:.3g} times its largest step before{beside}",
         run.where(table.row_near(step), step=step, layer=name if alone and not whole else None),

@@ -33,6 +33,9 @@ PAUSE_SECONDS, PAUSE_STEPS, MOST_PAUSES = 30.0, 50.0, 3
 """Least length of a pause that may be a restart, in seconds and in usual steps; more of them are evaluations or checkpoints."""
 YOUNGEST = 0.05
 """Share of the rows before a restart from which on an earlier place of the curve can be that of a checkpoint."""
+MOMENT_STEPS, MOMENT_ROWS = 100.0, 3
+"""Steps, and logged rows, in which half of what lost moments cost is made good; a model that was set back takes as long as
+it once took."""
 TAIL_ROWS = 400
 """Rows after a restart within which the loss must come back."""
 
@@ -136,6 +139,7 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
     start = float(np.median(value[: min(5, i)]))
     step = int(loss.step[i])
     grad_ratio = _ratio(grad, step, 2 * FIRST_ROWS)
+    half = next((k for k in range(len(rows)) if np.median(excess[k : k + 5]) <= 0.5 * rise), None)
     kind: Kind = "clean"
     like: int | None = None
     if jump < -1.5 * limit:
@@ -148,7 +152,9 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
         like = None if fresh else _like(value[:i], rows, before + jump, limit)
         if like is not None and _repeats(value[:i], like, rows, excess, noise * _inflation(old)):
             kind = "older_checkpoint"
-    half = next((k for k in range(len(rows)) if np.median(excess[k : k + 5]) <= 0.5 * rise), None)
+        elif like is not None and kind == "transient" and half is not None and half > MOMENT_ROWS:
+            lasts = float(loss.step[i + half] - loss.step[i])
+            kind = "level" if lasts > MOMENT_STEPS else kind
     return Resume(
         step, i, rewound, kind, before, before + (rise if jump > 0 else jump),
         float(np.median(rows[int(0.6 * len(rows)) :])), noise, limit,

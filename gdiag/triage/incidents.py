@@ -272,10 +272,18 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
 
 def _precedence(finding: Finding) -> tuple[object, ...]:
     hint = finding.code in HINTS
-    place = LEADS.index(finding.code) if finding.code in LEADS else len(LEADS)
+    code = "GD105" if other_weights(finding) else finding.code
+    place = (LEADS.index(code) if code in LEADS else len(LEADS)) + (0.5 if code != finding.code else 0)
     place -= finding.measure("culprit_rank") is not None  # whom the others wait for says more than who gave up
     grave = min(finding.severity, Severity.WARNING) if hint else finding.severity
     return (hint or finding.severity == Severity.INFO, -grave, place, finding.where.step or 0)
+
+
+def other_weights(finding: Finding) -> bool:
+    """Whether GD208 tells of norms that jump because a resume loaded other weights: the loss then shows what it did."""
+    moved, total = finding.number("layers_moved"), finding.number("layers_total")
+    resumed = finding.code == "GD208" and finding.measure("at_restart") is True
+    return resumed and moved is not None and total is not None and moved >= 0.5 * total
 
 
 LAYER_WITNESSES: Final = (

@@ -134,3 +134,8 @@ def test_a_gradient_that_jumps_with_the_loss_proves_a_rise_in_loud_noise() -> No
             kinds[jumps].add(view({"step": step * 50, "loss": rows, "grad_norm": norms}).resumes[0].kind)
     assert kinds[True] <= {"transient", "fresh_model"}
     assert "clean" in kinds[False]
+
+
+def test_a_rise_that_takes_as_long_as_the_run_once_took_is_no_lost_moment() -> None:
+    (seen,) = resumed("gauss", 1, fading(0.5, 250))
+    assert seen.kind in ("level", "older_checkpoint")
