@@ -43,7 +43,7 @@ def analyze(
 
 
 def _surges(run: RunView, surge: float, z: float, most: int) -> list[Finding]:
-    curve = run.series("update_norm")
+    curve = run.update_norm
     found = []
     for s in [s for s in surges(curve.value, surge, z) if s.first >= min(100, len(curve) // 8)][:most]:
         step = int(curve.step[s.first])

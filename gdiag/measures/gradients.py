@@ -98,7 +98,7 @@ def unscaled(grad: Curve, scale: Curve) -> Curve:
 
 
 def total_of_layers(table: LayerTable) -> Curve:
-    """Global gradient norm as the root of the layers' squares, for logs that hold only the layers."""
+    """Global norm of gradients or updates as the root of the layers' squares, for logs that hold only the layers."""
     squares = np.zeros(len(table.step))
     for _, values in table.blocks():
         logged = ~np.isnan(values)
@@ -107,7 +107,7 @@ def total_of_layers(table: LayerTable) -> Curve:
     total = np.sqrt(squares)
     points = Points(table.step, total, table.source, table.line)
     finite = np.isfinite(total) & (total > 0)
-    return Curve("grad_norm", points.keep(finite), points.keep(~np.isfinite(total)))
+    return Curve(table.columns[0].quantity, points.keep(finite), points.keep(~np.isfinite(total)))
 
 
 def log_history(value: Floats) -> tuple[Floats, Floats]:
@@ -122,7 +122,8 @@ def surges(value: Floats, factor: float = 5.0, z: float = 6.0, most: int = 200) 
     """Stretches whose peak is `factor` times the level before and `z` robust deviations above it.
 
     The level is frozen at the onset, so that a long explosion does not become its own baseline. A stretch ends where the
-    median of five rows is below twice that level.
+    median of five rows is below twice that level, or twice the usual one of all rows before: gradients that were asleep
+    and are of their old size again have not exploded.
     """
     change, scale = log_history(value)
     hot = np.flatnonzero((change > np.log(factor)) & (change > z * scale))
@@ -138,8 +139,9 @@ def surges(value: Floats, factor: float = 5.0, z: float = 6.0, most: int = 200) 
         while first > row and first > 8 and value[first - 1] > level * np.exp(bound):
             first -= 1
         first = max(row, _ramp_start(value, first, at, level))
-        last = _end(value, at, 2 * level)
-        while last + 1 < len(value) and value[last + 1] > 2 * level:
+        bound = 2 * max(level, float(np.median(value[:first])))
+        last = _end(value, at, bound)
+        while last + 1 < len(value) and value[last + 1] > bound:
             last += 1
         peak = first + int(np.argmax(value[first : last + 1]))
         with np.errstate(divide="ignore"):

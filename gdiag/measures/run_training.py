@@ -230,6 +230,12 @@ class RunTraining(RunTables):
             return unscaled(logged, self.series("loss_scale"))
         return logged
 
+    @cached_property
+    def update_norm(self) -> Curve:
+        """The update norm, from the per-layer norms where no total is logged."""
+        logged, layers = self.series("update_norm"), self.layer_table("update_norm")
+        return logged if len(logged) or layers is None else total_of_layers(layers)
+
     def layer_table(self, quantity: Quantity) -> LayerTable | None:
         """One quantity of all layers, one row per logged step; None when it was not logged."""
         if quantity not in self._layer_tables:

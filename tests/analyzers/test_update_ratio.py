@@ -37,3 +37,11 @@ def test_quiet_and_threshold() -> None:
     moved = update(0.01)
     moved[400:406] *= 8
     assert analyze(view({"update_norm": moved, "param_norm": np.full(600, 10.0)}), surge=20.0) == []
+
+
+def test_updates_of_the_layers_stand_for_the_total() -> None:
+    updates = {n: update(0.01) for n, _, _ in names(1)}
+    for moved in updates.values():
+        moved[400:406] *= 8
+    (finding,) = [f for f in analyze(layered(updates=updates)) if f.severity is Severity.WARNING]
+    assert finding.where.step == 400

@@ -110,3 +110,15 @@ def test_roughness_falls_when_healthy_and_grows_when_unstable() -> None:
     assert rough.growth > 2
     assert 500 <= rough.onset <= 700
     assert roughness(noise(20)) is None
+
+
+def test_gradients_that_wake_to_their_old_size_have_not_exploded() -> None:
+    value = noise(2000, 0.1)
+    value[1000:1400] *= 0.25
+    value[1400:1404] *= 4
+    (surge,) = surges(value, 10.0)
+    assert surge.recovered
+    assert (surge.first, surge.last < 1420) == (1400, True)
+    value[1400:] *= 4
+    (surge,) = surges(value, 10.0)
+    assert not surge.recovered
