@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.measures.run import RunView
-from gdiag.measures.second_moment import LEAD_ROWS, stale_moment
+from gdiag.measures.second_moment import LEAD_STEPS, lead_rows, stale_moment
+from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD214"
@@ -27,8 +28,13 @@ DEFAULT = 0.999
 """PyTorch's and TensorFlow's default of beta2."""
 
 
-def analyze(run: RunView, *, jump: float = 5.0, rms: float = 2.3, most: int = 10) -> list[Finding]:
-    """A finding, info, per loss event. jump: gradient norm at the onset over the quiet level. rms: over the root of the moment.
+def analyze(
+    run: RunView, *, jump: float = 5.0, rms: float = 1.0, element: float = 2.3, most: int = 10
+) -> list[Finding]:
+    """A finding, info, per loss event. jump: gradient norm at the onset over the quiet level.
+
+    rms: over the root of the moment that norms of the whole network give, which understates the worst tensor's. element:
+    the same of a layer with its logged moment, 2.3 in arXiv:2304.13013.
 
     most: events looked at.
     """
@@ -51,7 +57,7 @@ def analyze(run: RunView, *, jump: float = 5.0, rms: float = 2.3, most: int = 10
             Measure("beta2_known", known),
         ]
         if measured:
-            evidence.append(Measure("measured_rms", measured[1], limit=rms))
+            evidence.append(Measure("measured_rms", measured[1], limit=element))
         found.append(
             Finding(
                 CODE, NAME, Severity.INFO,
@@ -74,13 +80,14 @@ def _measured(run: RunView, onset: int) -> tuple[str, float] | None:
     place = {c.layer: i for i, c in enumerate(moments.columns)}
     common, mine, theirs = np.intersect1d(grads.step, moments.step, return_indices=True)
     until = int(np.searchsorted(common, onset, side="right"))
+    lead = lead_rows(interval(common))
     best: tuple[str, float] | None = None
     for i, column in enumerate(grads.columns):
-        if column.layer not in place or until < 4 * LEAD_ROWS:
+        if column.layer not in place or until < 4 * LEAD_STEPS:
             continue
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = grads.values(i)[mine][:until] / np.sqrt(moments.values(place[column.layer])[theirs][:until])
-        usual, here = float(np.nanmedian(ratio)), ratio[-LEAD_ROWS:]
+        usual, here = float(np.nanmedian(ratio)), ratio[-lead:]
         high = float(np.nanmax(here)) / usual if usual > 0 and np.isfinite(here).any() else 0.0
         if np.isfinite(high) and (best is None or high > best[1]):
             best = (column.layer, high)

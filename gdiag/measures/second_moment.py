@@ -9,16 +9,19 @@ what decides are the moments themselves.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
 from gdiag.measures.baseline import mad_sigma
 from gdiag.measures.curves import Curve, Floats
 
-LEAD_ROWS = 8
-"""Rows before an onset in which the moment must be outgrown."""
-LEAST_ROWS = 40
-"""Rows of memory below which a moment follows too closely to be stale."""
+LEAD_STEPS = 8
+"""Steps before an onset in which the moment must be outgrown."""
+LEAST_STEPS = 40
+"""Steps of memory below which a moment follows too closely to be stale."""
+LEAST_ROWS = 16
+"""Logged rows of memory below which its levels are not known."""
 QUIET = 0.67
 """Level of a quiet stretch over that before it, at most."""
 SIGMAS = 2.0
@@ -47,14 +50,15 @@ def stale_moment(grad: Curve, onset: int, beta2: float) -> Stale | None:
     positive = grad.finite.keep(grad.value > 0)
     i = int(np.searchsorted(positive.step, onset))
     apart = float(np.median(np.diff(positive.step))) if len(positive) > LEAST_ROWS else 0.0
-    if not apart or not 0 < beta2 < 1:
+    if not apart or not 0 < beta2 < 1 or 1 / (1 - beta2) < LEAST_STEPS:
         return None
     memory = int(min(1 / (1 - beta2) / apart, i // 3))
     if memory < LEAST_ROWS:
         return None
     logs = np.log(positive.value)
-    entry = _entry(logs[: i - LEAD_ROWS], memory)
-    quiet, before = logs[entry : i - LEAD_ROWS], logs[max(0, entry - memory) : entry]
+    lead = lead_rows(apart)
+    entry = _entry(logs[: i - lead], memory)
+    quiet, before = logs[entry : i - lead], logs[max(0, entry - memory) : entry]
     # A start whose gradients settle is no stretch that falls asleep.
     if len(quiet) < LEAST_ROWS // 2 or len(before) < max(LEAST_ROWS // 2, min(memory, len(quiet)) // 2):
         return None
@@ -64,8 +68,8 @@ def stale_moment(grad: Curve, onset: int, beta2: float) -> Stale | None:
     still = level and float(np.mean(quiet < high)) > 0.9
     if low - high > np.log(QUIET) or high - low < SIGMAS * spread or not still:
         return None
-    near = positive.value[i - LEAD_ROWS : i + 3]
-    rms = near / np.sqrt(_moment(positive.value[: i + 3], beta2**apart)[i - LEAD_ROWS : i + 3])
+    near = positive.value[i - lead : i + 3]
+    rms = near / np.sqrt(_moment(positive.value[: i + 3], beta2**apart)[i - lead : i + 3])
     return Stale(
         int(positive.step[entry]),
         len(quiet),
@@ -73,6 +77,11 @@ def stale_moment(grad: Curve, onset: int, beta2: float) -> Stale | None:
         float(near.max() / np.exp(low)),
         float(rms.max()),
     )
+
+
+def lead_rows(apart: float) -> int:
+    """Logged rows, `apart` steps from one to the next, within the steps before an onset in which a moment is outgrown."""
+    return max(2, ceil(LEAD_STEPS / apart))
 
 
 def _drift(logs: Floats) -> float:

@@ -60,3 +60,15 @@ def test_gradients_that_shrink_all_along_are_no_quiet_stretch() -> None:
 @pytest.mark.parametrize(("jump", "fires"), [(3.5, False), (9.0, True)])
 def test_threshold_is_the_jump(jump: float, fires: bool) -> None:
     assert bool(analyze(run(jump=jump))) is fires
+
+
+def test_rows_fifty_steps_apart_show_a_stretch_of_a_thousand_steps() -> None:
+    loss: Floats = learning(160)
+    grad: Floats = np.asarray(0.5 * np.exp(np.random.default_rng(0).normal(0, 0.1, 160)), dtype=np.float64)
+    loss[100:104] += (1.0, 0.4, 0.2, 0.1)
+    grad[76:100] *= 0.3
+    grad[100] *= 3
+    columns: dict[str, Floats] = {"step": np.arange(160, dtype=np.float64) * 50.0, "loss": loss, "grad_norm": grad}
+    (finding,) = analyze(view(columns, beta2=0.999))
+    assert finding.where.step == 5000
+    assert analyze(view(columns, beta2=0.99)) == []
