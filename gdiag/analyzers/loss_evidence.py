@@ -132,7 +132,8 @@ def _at_once(event: LossEvent) -> bool:
     rows = event.curve.value[event.onset : event.onset + 24] - event.level
     if len(rows) < 9:
         return False
-    highest = float(np.median(np.lib.stride_tricks.sliding_window_view(rows, 5), axis=1).max())
+    levels = np.median(np.lib.stride_tricks.sliding_window_view(rows, 5), axis=1)
+    highest = float(np.quantile(levels, 0.8))  # the largest of twenty is high by chance where rows are noisy
     low = np.append(np.abs(rows[:EARLY_ROWS]) < 0.3 * highest, False)
     leap = int(np.argmin(low))
     return float(np.median(rows[leap : leap + 3])) >= 0.7 * highest

@@ -42,16 +42,6 @@ def at_least(name: str, limit: float, text: str, *codes: str) -> Sentence:
     return sentence
 
 
-def at_most(name: str, limit: float, text: str, *codes: str) -> Sentence:
-    """`text` with the figure filled in when the evidence `name` is at or below `limit`."""
-
-    def sentence(case: Case) -> str | None:
-        value = case.number(name, *codes)
-        return text.format(value) if value is not None and value <= limit else None
-
-    return sentence
-
-
 def flagged(name: str, text: str, *codes: str) -> Sentence:
     """`text` when the evidence `name` is true."""
     return lambda case: text if case.value(name, *codes) is True else None
@@ -67,10 +57,17 @@ def said(name: str, value: str, text: str, *codes: str) -> Sentence:
     return lambda case: text if case.value(name, *codes) == value else None
 
 
+BRIEF_STEPS: Final = 20
+"""Steps, or two logged rows, within which a loss is back that batches alone moved: a shard of bad ones is that long."""
+
+
 def no_after_effect(case: Case) -> str | None:
-    """The level after recovery is that of before."""
+    """The loss is back as soon as the batches are over, at its level of before: they left nothing in the weights."""
     effect, noise = case.number("after_effect", "GD102"), case.number("noise", "GD102")
     if effect is None or noise is None or effect > max(noise, 0.02):
+        return None
+    back, every = case.number("recovery_step", "GD102"), case.number("log_interval", "GD102") or 1
+    if back is not None and case.onset is not None and back - case.onset > max(BRIEF_STEPS, 2 * every):
         return None
     return f"no after-effect: the level after recovery differs by {effect:+.3f} nat"
 
@@ -258,13 +255,21 @@ def paced_at_restart(case: Case) -> str | None:
     return finding.message if finding is not None and fast and finding.measure("at_restart") is True else None
 
 
+def decayed(case: Case) -> str | None:
+    """The learning rate is far below its peak and not on its way up to it."""
+    share, ratio = case.number("lr_share_of_peak"), case.number("lr_ratio")
+    if share is None or share > 0.2 or (ratio is not None and ratio > 1.05):
+        return None
+    return f"the learning rate is down to {share:.0%} of its peak"
+
+
 def other_weights(case: Case) -> str | None:
-    """Norms of half of the layers that jump together at a resume."""
+    """Norms of half of the layers, or of the whole network, that jump at a resume."""
     finding = case.find("GD208")
     if finding is None or finding.measure("at_restart") is not True:
         return None
     moved, total = finding.number("layers_moved"), finding.number("layers_total")
-    return finding.message if moved is not None and total is not None and total > 1 and moved >= 0.5 * total else None
+    return finding.message if moved is not None and total is not None and moved >= 0.5 * total else None
 
 
 def one_jumps(case: Case) -> str | None:

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdiag.model import Cause, DataWindow, Finding, Location, Measure, Pattern, Severity
+from gdiag.triage import explain
 from gdiag.triage.case import Case
-from gdiag.triage.causes import rank
+from gdiag.triage.causes import rank, weigh
 from gdiag.triage.facts import RunFacts
 from gdiag.triage.incidents import PATTERN
 from gdiag.triage.priors import PRIORS, UNKNOWN_SHARE
@@ -347,3 +348,34 @@ def test_a_kind_of_layer_is_named_with_the_layer_where_one_is_known(layer: str |
     )
     case = Case("gradient_explosion", lead, (lead,), onset=9, layer=layer)
     assert any(text.startswith(said) for cause in rank(case) for text in cause.supports)
+
+
+def test_a_spike_that_lasts_was_no_batch_alone() -> None:
+    same = (Measure("after_effect", 0.0), Measure("noise", 0.05), Measure("log_interval", 1))
+    brief, long = (rank(spike(*same, Measure("recovery_step", 100 + n)))[0] for n in (5, 60))
+    assert (brief.cause, long.cause) == ("bad_batch", "bad_batch")
+    assert brief.score > long.score
+    assert not any("no after-effect" in text for text in long.supports)
+
+
+def test_a_rate_on_its_way_up_has_not_decayed() -> None:
+    def told(ratio: float) -> bool:
+        case = spike(Measure("lr_share_of_peak", 0.15), Measure("lr_ratio", ratio))
+        return ("lr_too_high", "schedule", False) in weigh(case)
+
+    assert (told(0.98), told(2.4)) == (True, False)
+
+
+def test_the_whole_networks_norm_that_jumps_at_a_resume_is_another_checkpoints() -> None:
+    step = Finding("GD105", "loss-step-up", Severity.WARNING, "a step", Location(run="run", step=100))
+    moved = (Measure("layers_moved", 1), Measure("layers_total", 1))
+
+    def first(*, resumed: bool) -> str:
+        jump = Finding(
+            "GD208", "parameter-jump", Severity.WARNING, "a jump", Location(run="run", step=100),
+            (*moved, Measure("at_restart", resumed)),
+        )  # fmt: skip
+        return explain((jump, step), {"run": RunFacts("run")})[0].causes[0].cause
+
+    assert first(resumed=True) == "resume_mismatch"
+    assert first(resumed=False) == "silent_data_corruption"
