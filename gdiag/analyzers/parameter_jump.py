@@ -9,7 +9,8 @@ changed by something that is no update: a flipped bit in the weights, a wrong te
 it. Flips of low exponent bits are too small to be seen in a norm.
 
 After the gradients have become unstable such a jump is one of many consequences, and info; at a resume half of the
-layers that jump together are another checkpoint's weights, and a warning.
+layers that jump together are another checkpoint's weights, and a warning. Where the logged update surges at that step and
+is as large as the jump, the optimizer made it: info.
 
 What to do: compare the layer's checksum across replicas and with the last checkpoint, restore from the last checkpoint
 before this step, test the node's memory; when many layers jump together look at the learning rate, at a resume or at a
@@ -17,6 +18,8 @@ loaded checkpoint instead.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from gdiag.measures.layers import LayerTable
 from gdiag.measures.parameters import Jump, jumps, whole_network
@@ -70,11 +73,12 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
     steady = run.steady_before(step)
     resumed = any(place <= step <= place + 2 * interval(table.step) for place, _ in run.resume_places)
     other = resumed and len(group) >= 0.5 * total
+    own = _within_update(run, table, lead)
     severity = (
         Severity.WARNING
         if other
         else Severity.INFO
-        if not alone or not steady
+        if not alone or not steady or own
         else Severity.CRITICAL
         if lead.excess >= severe and not whole
         else Severity.WARNING
@@ -87,6 +91,7 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
     )
     beside = ", the other layers move as usual" if alone and not whole else ""
     beside = ", at a resume: the weights are another checkpoint's" if other else beside
+    beside = f"{beside}, and no further than the surge of the logged update" if own else beside
     return Finding(
         CODE, NAME, severity, f"{who}, {lead.excess:.3g} times its largest step before{beside}",
         run.where(table.row_near(step), step=step, layer=name if alone and not whole else None),
@@ -102,6 +107,22 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
             Measure("alone", alone),
             Measure("at_restart", resumed),
             Measure("steady_before", steady),
+            Measure("within_update", own),
             Measure("layer_kind", table.columns[lead.layer].kind),
         ),
     )  # fmt: skip
+
+
+SURGED = 3.0
+"""Times its own level from which an update is large enough to be the story itself."""
+
+
+def _within_update(run: RunView, table: LayerTable, jump: Jump) -> bool:
+    """Whether the norm moved no further than an update that surged there: by the triangle inequality the optimizer can do that."""
+    update = run.update_norm
+    first, last = int(table.step[max(0, jump.row - 1)]), int(table.step[jump.row])
+    near, before = (update.step >= first) & (update.step <= last), update.value[update.step < first]
+    if not near.any() or len(before) < 8:
+        return False
+    largest = float(update.value[near].max())
+    return largest >= SURGED * float(np.median(before)) and abs(jump.after - jump.before) <= largest * (last - first)

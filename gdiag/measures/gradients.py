@@ -139,10 +139,9 @@ def surges(value: Floats, factor: float = 5.0, z: float = 6.0, most: int = 200) 
         while first > row and first > 8 and value[first - 1] > level * np.exp(bound):
             first -= 1
         first = max(row, _ramp_start(value, first, at, level))
-        bound = 2 * max(level, float(np.median(value[:first])))
-        last = _end(value, at, bound)
-        while last + 1 < len(value) and value[last + 1] > bound:
-            last += 1
+        until = _stretch(value, at, 2 * level)
+        usual = float(np.median(value[:first]))
+        last = _stretch(value, at, 2 * usual) if usual > level else until
         peak = first + int(np.argmax(value[first : last + 1]))
         with np.errstate(divide="ignore"):
             ratio = float(np.exp(min(700.0, float(np.log(value[peak]) - np.log(level)))))
@@ -150,7 +149,7 @@ def surges(value: Floats, factor: float = 5.0, z: float = 6.0, most: int = 200) 
         recovered = last < len(value) - 1
         strength = float((np.log(value[peak]) - np.log(level)) / scale[at])
         found.append(Surge(first, last, peak, ratio, strength, rows, recovered, level))
-        row = last + 1
+        row = max(last, until) + 1
     return found
 
 
@@ -197,6 +196,14 @@ def lasting_rise(value: Floats, factor: float = 10.0, rows: int = 9) -> tuple[in
     while row > rows and value[row + rows // 2] < np.sqrt(0.5 * factor) * low:
         row += 1
     return min(len(value) - 1, row + rows // 2), final / low
+
+
+def _stretch(value: Floats, at: int, bound: float) -> int:
+    """Last row of the stretch above `bound` that begins at `at`."""
+    last = _end(value, at, bound)
+    while last + 1 < len(value) and value[last + 1] > bound:
+        last += 1
+    return last
 
 
 def _end(value: Floats, at: int, bound: float, rows: int = 5) -> int:

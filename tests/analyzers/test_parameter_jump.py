@@ -8,6 +8,7 @@ import pytest
 from gdiag.analyzers.parameter_jump import analyze
 from gdiag.model import Severity
 from tests.analyzers.made_layers import Floats, layered, names
+from tests.analyzers.made_runs import view
 
 
 def walk(rows: int = 500, seed: int = 0, style: str = "gpt") -> dict[str, Floats]:
@@ -76,3 +77,14 @@ def test_a_jump_after_which_nothing_is_finite_is_told() -> None:
         values[301:] = np.nan
     (finding,) = analyze(layered(params=params))
     assert (finding.where.step, finding.where.layer) == (300, "blocks.1.out")
+
+
+@pytest.mark.parametrize(("surge", "severity"), [(40.0, Severity.INFO), (1.0, Severity.WARNING)])
+def test_a_jump_as_large_as_a_surging_update_is_the_optimizers(surge: float, severity: Severity) -> None:
+    rng = np.random.default_rng(0)
+    norm = 50 + np.cumsum(rng.normal(0.001, 0.001, 500))
+    norm[300:] += 0.3
+    update = np.asarray(0.01 * np.exp(rng.normal(0, 0.1, 500)), dtype=np.float64)
+    update[300] *= surge
+    (finding,) = analyze(view({"param_norm": norm, "update_norm": update}))
+    assert (finding.severity, finding.measure("within_update")) == (severity, surge > 1)
