@@ -16,6 +16,8 @@ SIDE = 60
 """Rows looked at on either side of a boundary."""
 LEAST_ROWS = 20
 MOST_FACTOR = 1024
+EXPLODED = 3.0
+"""Growth of the gradient norm over the factor of the loss from which no factor of the code explains it."""
 MOST_DOUBT = 0.08
 """Relative standard error of the ratio of two levels from which its nearness to an integer says nothing."""
 
@@ -35,10 +37,13 @@ class Factor:
     after: float
 
 
-def factors(loss: Curve, boundaries: Sequence[int], *, tolerance: float = 0.03) -> list[Factor]:
+def factors(
+    loss: Curve, boundaries: Sequence[int], grad: Curve | None = None, *, tolerance: float = 0.03
+) -> list[Factor]:
     """Boundaries at which level and noise of the loss are both multiplied, or divided, by one integer.
 
-    A diverging model changes its level alone and goes on moving; a factor in the code changes both at once and stays.
+    A diverging model changes its level alone and goes on moving; a factor in the code changes both at once and stays. It
+    multiplies the gradient norm by itself or not at all: norms that grow by far more are those of a model that diverges.
     """
     found: list[Factor] = []
     for step in sorted(set(boundaries)):
@@ -64,13 +69,22 @@ def factors(loss: Curve, boundaries: Sequence[int], *, tolerance: float = 0.03) 
         settled &= abs(float(np.median(after) / np.median(before)) / ratio - 1) < 0.25
         spread = mad_sigma(np.diff(after)) / max(mad_sigma(np.diff(before)), 1e-12)
         scaled = spread if up else 1 / max(spread, 1e-12)
-        if settled and 0.6 * factor < scaled < 1.6 * factor:
+        wild = up and grad is not None and _grown(grad, step) > EXPLODED * factor
+        if settled and not wild and 0.6 * factor < scaled < 1.6 * factor:
             found.append(
                 Factor(
                     int(loss.step[i]), i, factor, up, ratio, spread, float(np.median(before)), float(np.median(after))
                 )
             )
     return found
+
+
+def _grown(grad: Curve, step: int) -> float:
+    """Median gradient norm of the rows from `step` on over that of the rows before; 1 where too few are logged."""
+    i = int(np.searchsorted(grad.step, step))
+    before, after = grad.value[max(0, i - SIDE) : i], grad.value[i : i + SIDE]
+    known = len(before) >= LEAST_ROWS and len(after) >= LEAST_ROWS and np.median(before) > 0
+    return float(np.median(after) / np.median(before)) if known else 1.0
 
 
 def _doubt(before: Floats, after: Floats) -> float:

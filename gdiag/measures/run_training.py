@@ -181,7 +181,7 @@ class RunTraining(RunTables):
         jumps = [e.onset_step for e in self.losses[0].events if e.kind != "spike"]
         drops = loss.step[1:][loss.value[1:] < 0.6 * loss.value[:-1]][:50]
         places = [r.step for r in self.trajectory.restarts] + jumps + changed.tolist() + drops.tolist()
-        return factors(loss, places)
+        return factors(loss, places, self.grad_norm)
 
     @cached_property
     def eval_unit(self) -> EvalUnit | None:

@@ -63,3 +63,12 @@ def test_quiet_where_noise_alone_meets_an_integer() -> None:
     for _ in range(40):
         loss = (1 + 3 * np.exp(-np.arange(60) / 15)) * np.exp(0.3 * rng.standard_normal(60))
         assert [f for f in analyze(view({"loss": loss})) if f.severity > Severity.INFO] == []
+
+
+@pytest.mark.parametrize(("growth", "found"), [(1.0, 1), (3.0, 1), (40.0, 0)])
+def test_gradients_that_explode_with_it_are_those_of_a_divergence(growth: float, found: int) -> None:
+    loss, grad = learning(), np.exp(np.random.default_rng(0).normal(0, 0.1, 1000))
+    loss[550:] *= 3
+    grad[550:] *= growth
+    run = view({"loss": loss, "grad_norm": np.asarray(grad, dtype=np.float64)})
+    assert len(factors(run.series("loss"), [550], run.grad_norm)) == found
