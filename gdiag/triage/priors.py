@@ -48,7 +48,7 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
         "dead_layer": 0.01,
         "optimizer_instability": 0.18, "config_change": 0.18, "lr_too_high": 0.06, "data_repeated": 0.12,
         "data_order": 0.08, "resume_mismatch": 0.08, "bad_batch": 0.06, "silent_data_corruption": 0.02, "lr_jump": 0.03,
-        "attention_logit_growth": 0.05, "hardware_fault": 0.005,
+        "attention_logit_growth": 0.05, "output_logit_growth": 0.03, "hardware_fault": 0.005,
     },
     "nonfinite": {
         "numeric_overflow": 0.36, "gradient_explosion": 0.08, "lr_too_high": 0.12, "loss_scale_collapse": 0.08,

@@ -379,3 +379,9 @@ def test_the_whole_networks_norm_that_jumps_at_a_resume_is_another_checkpoints()
 
     assert first(resumed=True) == "resume_mismatch"
     assert first(resumed=False) == "silent_data_corruption"
+
+
+def test_a_step_up_with_grown_output_logits_is_theirs() -> None:
+    step = Finding("GD105", "loss-step-up", Severity.WARNING, "a step", Location(run="run", step=100))
+    grown = Finding("GD211", "output-logit-growth", Severity.WARNING, "logits grow", Location(run="run", step=110))
+    assert rank(Case("step_up", step, (step, grown), onset=100))[0].cause == "output_logit_growth"
