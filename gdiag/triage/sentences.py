@@ -116,11 +116,14 @@ def one_layer(case: Case) -> str | None:
 
 
 def kind(which: str, text: str) -> Sentence:
-    """`text` with the layer, where the layer that moved first is of the kind `which`."""
+    """`text` with the layer, where the layer that moved first is of the kind `which`; one among many tied says nothing."""
 
     def sentence(case: Case) -> str | None:
-        if any(case.value(name) == which for name in ("layer_kind", "kind")):
-            return text.format(f" {case.layer}" if case.layer else "")
+        for finding in case.findings:
+            tied = finding.measure("attributable") is False and finding.number("embedding_excess") is None
+            if not tied and which in (finding.measure("layer_kind"), finding.measure("kind")):
+                layer = finding.where.layer or case.layer
+                return text.format(f" {layer}" if layer else "")
         return None
 
     return sentence

@@ -385,3 +385,12 @@ def test_a_step_up_with_grown_output_logits_is_theirs() -> None:
     step = Finding("GD105", "loss-step-up", Severity.WARNING, "a step", Location(run="run", step=100))
     grown = Finding("GD211", "output-logit-growth", Severity.WARNING, "logits grow", Location(run="run", step=110))
     assert rank(Case("step_up", step, (step, grown), onset=100))[0].cause == "output_logit_growth"
+
+
+def test_the_first_of_many_layers_that_rise_in_one_row_names_no_kind() -> None:
+    def told(*evidence: Measure) -> bool:
+        return ("bad_batch", "layer", True) in weigh(spike(Measure("layer_kind", "embedding"), *evidence))
+
+    assert told(Measure("attributable", value=True))
+    assert not told(Measure("attributable", value=False))
+    assert told(Measure("attributable", value=False), Measure("embedding_excess", 2.0))
