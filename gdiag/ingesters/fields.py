@@ -111,7 +111,8 @@ def _read(
         misses = 0
         got, rest = found
         main = main or layout
-        if main.end and not layout.end and layout.names[-1:] and layout.pieces[-1]:
+        begun = layout.names == main.names[: len(layout.names)]  # else it is a line of another kind, and whole
+        if main.end and not layout.end and begun and layout.names[-1:] and layout.pieces[-1]:
             cut.extend(got["line"].to_list())
             got = got.drop(layout.names[-1])
         parts.append(got)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from itertools import accumulate
 
+import polars as pl
 import pytest
 from hypothesis import given as over
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError
-from gdiag.ingesters import fairseq, recognise
+from gdiag.ingesters import fairseq, recognise, step_bars
 from gdiag.ingesters.modded_nanogpt import FORMAT as MODDED
 from tests.ingesters.console_samples import FORMATS, WHOLE, given, losses, read
 
@@ -61,6 +62,23 @@ def test_recognised_and_read_whole(name: str) -> None:
     assert not any("cut short" in note for note in reading.source.notes)
     if name in FORMATS:
         assert reading.steps["line"][0] == len(noise) + 1
+
+
+def test_evaluations_between_lines_that_end_in_a_unit_are_whole() -> None:
+    """What lacks the unit is no cut step line when its names are others."""
+    lines: list[str] = []
+    for step in range(1, 801):
+        lines.append(f"step {step:>6}/800 | loss {3 / step**0.2:.5f} | lr 2.0000e-05 | dt 1464.1ms")
+        if step % 40 == 0:
+            lines.append(f"step {step} | val loss {4 / step**0.2:.5f}")
+    log = "\n".join(lines) + "\n"
+    assert recognise(given(log)) is step_bars
+    reading = read(step_bars, log)
+    assert reading.steps is not None
+    evaluated = reading.steps.filter(pl.col("eval_loss").is_not_null())
+    assert evaluated["step"].to_list() == list(range(40, 801, 40))
+    assert close(evaluated["eval_loss"].to_list(), [4 / step**0.2 for step in range(40, 801, 40)])
+    assert reading.source.notes == ()
 
 
 @pytest.mark.parametrize("name", NAMES)
