@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -24,7 +25,7 @@ from gdiag.measures.peak_stability import Instability, Stalled, instability, sta
 from gdiag.measures.resume import FreshStart, Resume, boundaries, fresh_start, resumes
 from gdiag.measures.resume_state import CounterLoss, ScaleReset, counter_losses, scale_resets
 from gdiag.measures.run_tables import RunTables
-from gdiag.measures.sample_ids import Breach, Return, breaches, inside_epoch, returns
+from gdiag.measures.sample_ids import Breach, Return, breaches, inside_epoch, outlasts_training, returns
 from gdiag.measures.schedule import Schedule, recognise
 from gdiag.measures.scheduler_state import Mismatch, mismatches
 from gdiag.measures.segments import interval
@@ -163,9 +164,16 @@ class RunTraining(RunTables):
     def sample_breaches(self) -> list[Breach]:
         """Places where sample ids fall back or leap ahead."""
         known = [r.step for r in self.trajectory.restarts]
-        # Epochs also end in a pause: one counts as a restart here only where the epoch is logged and goes on.
-        restarts = [s for s, _ in self.resume_places if s in known or inside_epoch(self.series("epoch"), s)]
-        return breaches(self.series("sample_start"), self.series("sample_end"), restarts)
+        epoch, time = self.series("epoch"), self.series("time")
+        places = [step for step, _ in self.resume_places]
+        # Epochs also end in a pause: one counts as a restart here only where that cannot be.
+        restarts = [
+            step
+            for since, step in pairwise([int(time.step[0]) if len(time) else 0, *places])
+            if step in known or inside_epoch(epoch, step) or outlasts_training(time, step, since)
+        ]
+        pauses = [step for step in places if step not in restarts]
+        return breaches(self.series("sample_start"), self.series("sample_end"), restarts, pauses)
 
     @cached_property
     def sample_returns(self) -> list[Return]:

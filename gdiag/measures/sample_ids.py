@@ -34,7 +34,7 @@ class Breach:
         return self.last - self.first
 
 
-def breaches(start: Curve, end: Curve, restarts: Sequence[int]) -> list[Breach]:
+def breaches(start: Curve, end: Curve, restarts: Sequence[int], pauses: Sequence[int] = ()) -> list[Breach]:
     """Places where ids fall back or leap ahead.
 
     A fall back to the smallest ids away from a restart is a new epoch where no later id passes it, and left out; so is
@@ -44,6 +44,7 @@ def breaches(start: Curve, end: Curve, restarts: Sequence[int]) -> list[Breach]:
         start: sample_start along the trajectory.
         end: sample_end along the trajectory.
         restarts: first steps after restarts.
+        pauses: first steps after pauses that may be the end of an epoch as well: ids only leap ahead at a restart.
     """
     if len(start) < 20:
         return []
@@ -58,16 +59,25 @@ def breaches(start: Curve, end: Curve, restarts: Sequence[int]) -> list[Breach]:
     odd = np.flatnonzero((change <= 0) | (pace > 1.9 * per_step))
     for i in odd.tolist()[:200]:
         step = int(start.step[i + 1])
-        near = any(0 <= step - r <= 2 * max(1, int(start.step[i + 1] - start.step[i])) for r in restarts)
+        every = max(1, int(start.step[i + 1] - start.step[i]))
+        near, paused = (any(0 <= step - r <= 2 * every for r in places) for places in (restarts, pauses))
         reached = end.at(int(start.step[i]))
         until = max(float(start.value[i]), reached if reached is not None else start.value[i] + usual)
         # A new epoch ends where the one before did; ids that pass the place of the fall were not all read before it.
         beyond = float(start.value[i + 1 :].max()) > until + 2 * usual
         if change[i] <= 0 and (near or beyond or start.value[i + 1] > lowest + 2 * usual):
             found.append(Breach("repeated_samples", step, int(start.value[i + 1]), int(until), near))
-        elif change[i] > 0 and near and start.value[i + 1] > until:
-            found.append(Breach("skipped_samples", step, int(until), int(start.value[i + 1]), near))
+        elif change[i] > 0 and (near or paused) and start.value[i + 1] > until:
+            found.append(Breach("skipped_samples", step, int(until), int(start.value[i + 1]), near or paused))
     return found
+
+
+def outlasts_training(time: Curve, step: int, since: int) -> bool:
+    """Whether the pause before `step` took longer than the training since step `since`, as no evaluation of an epoch does."""
+    i, first = (int(np.searchsorted(time.step, s)) for s in (step, since))
+    if not first + 1 < i < len(time):
+        return False
+    return float(time.value[i] - time.value[i - 1]) > float(time.value[i - 1] - time.value[first])
 
 
 def inside_epoch(epoch: Curve, step: int) -> bool:

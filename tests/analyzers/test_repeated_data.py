@@ -59,6 +59,25 @@ def test_a_fall_that_later_ids_pass_is_no_epoch() -> None:
     assert (finding.where.step, finding.number("samples")) == (300, 2400)
 
 
+def paused(after: Ints, pause: float) -> RunView:
+    """A run of 1,000 steps of 2 s and 8 samples, with a pause before step 600 and the loader at `after` behind it."""
+    time = 2.0 * np.arange(1000) + pause * (np.arange(1000) >= 600)
+    start = np.concatenate((8 * np.arange(600), after))
+    return view({"loss": learning(), "time": time, "sample_start": start, "sample_end": start + 8})
+
+
+def test_a_fall_after_a_pause_is_an_epoch_unless_the_pause_outlasts_the_training() -> None:
+    again = 8 * np.arange(400)
+    assert analyze(paused(again, 600.0)) == []
+    (finding,) = analyze(paused(again, 3000.0))
+    assert (finding.where.step, finding.measure("kind"), finding.number("samples")) == (600, "repeated_samples", 4800)
+
+
+def test_ids_that_leap_ahead_at_a_pause_are_left_out() -> None:
+    (finding,) = analyze(paused(8 * (1000 + np.arange(400)), 600.0))
+    assert (finding.where.step, finding.measure("kind"), finding.number("samples")) == (600, "skipped_samples", 3200)
+
+
 def test_events_at_the_same_samples_are_named() -> None:
     start = 8 * (np.arange(1000) % 400)
     run = view({"loss": learning(), "sample_start": start, "sample_end": start + 8})
