@@ -55,6 +55,9 @@ _RANKS: Final = (
     r"\brank=(\d+)", r"(?:^|\s)[A-Za-z][\w.-]*:(\d{1,5})\s+olmo\w*\.",
 )  # fmt: skip
 
+_SAMPLED: Final = 1 << 18
+"""Bytes of each of three samples of a long file."""
+
 _MOMENT: Final = re.compile(
     r"(\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d|\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?"
 )
@@ -82,13 +85,23 @@ def clean(data: bytes) -> bytes:
         data = data.replace(b"\0", b"")
     if b"\x01" in data:
         data = data.replace(b"\x01", b" ")
-    if any(word in data for word in (b"np.", b"tensor(")):
+    if _typed(data):
         data = _WRAPPED.sub(rb"\1", data)
     if b"\r" in data:
         data = re.sub(rb"(?<!\r)\r+\n", b"\n", data)
         if b"\n" not in data:
             data = data.replace(b"\r", b"\n")
     return data
+
+
+def _typed(data: bytes) -> bool:
+    """Whether numbers are printed with the type of their array; a program does so all along, so long files are sampled."""
+    parts = (
+        [data]
+        if len(data) < 3 * _SAMPLED
+        else [data[at : at + _SAMPLED] for at in (0, len(data) // 2, len(data) - _SAMPLED)]
+    )
+    return any(word in part for part in parts for word in (b"np.", b"tensor("))
 
 
 def lines(data: bytes) -> pl.DataFrame:
