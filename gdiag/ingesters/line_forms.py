@@ -9,7 +9,9 @@ make a whole number below 2^53 and its power of ten is exact, so that their quot
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -31,8 +33,9 @@ _LENGTHS: Final = 64
 _MISSES: Final = 3
 """Forms that fit under a twentieth of the lines of their length before the others are left."""
 _LONGEST: Final = 4096
-_AT_ONCE: Final = 1 << 19
-"""Bytes of lines that are worked on at a time: they stay in the processor's cache."""
+_AT_ONCE: Final = 1 << 20
+_THREADS: Final = 2
+"""Bytes of lines that are worked on at a time: few enough for the processor's cache, enough for threads to seldom wait."""
 _DIGIT: Final = re.compile("[0-9]")
 _NUMBER: Final = re.compile(r"(-?)([0-9]+(?:,[0-9]{3})*)(?:\.([0-9]*))?(?:[eE]([-+]?)([0-9]{1,2}))?")
 _MOST: Final = 15
@@ -109,8 +112,9 @@ def apply(table: pl.DataFrame, layout: Layout, marker: str) -> tuple[pl.DataFram
     grammar = _grammar(layout, marker)
     named = [slot for slot in grammar.slots if slot.name]
     found = _Found(np.zeros(len(table), bool), np.zeros(len(table), np.int64), np.empty((len(named), len(table))))
-    for length in often:
-        _of_length(data, offsets, np.flatnonzero(lengths == length), length, grammar, found)
+    with ThreadPoolExecutor(_THREADS) as threads:
+        for length in often:
+            _of_length(data, offsets, np.flatnonzero(lengths == length), length, grammar, found, threads)
     if not found.taken.any():
         return None, table
     columns = [table["line"]]
@@ -141,8 +145,10 @@ def _pattern(slots: tuple[Slot, ...]) -> re.Pattern[str] | None:
     return re.compile(rf"{text}\s*{re.escape(slots[-1].after)}\s*")
 
 
-def _of_length(data: Bytes, offsets: Places, rows: Places, length: int, grammar: _Grammar, found: _Found) -> None:
-    """Lines of one length, form by form."""
+def _of_length(
+    data: Bytes, offsets: Places, rows: Places, length: int, grammar: _Grammar, found: _Found, threads: ThreadPoolExecutor
+) -> None:  # fmt: skip
+    """Lines of one length, form by form; parts of them side by side, for numpy lets other threads go on."""
     misses = 0
     few = max(1, _AT_ONCE // length)
     while len(rows) >= _FEW and misses < _MISSES:
@@ -152,8 +158,9 @@ def _of_length(data: Bytes, offsets: Places, rows: Places, length: int, grammar:
             misses += 1
             rows = np.delete(rows, len(rows) // 2)
             continue
-        for i in range(0, len(rows), few):
-            _read(data, offsets, rows[i : i + few], form, found)
+        parts = [rows[i : i + few] for i in range(0, len(rows), few)]
+        read = partial(_read, data, offsets, form=form, found=found)
+        list((threads.map if len(parts) > 1 else map)(read, parts))
         taken = found.taken[rows]
         misses += bool(taken.mean() < 0.05)
         rows = rows[~taken]
