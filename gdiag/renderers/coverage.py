@@ -14,7 +14,9 @@ from gdiag.renderers.words import broken, count, number, shown, unit
 
 _NARROW = 24
 _WORD = 10
-"""Characters of a word in a table's head that are not parted."""
+"""Characters of a number, or of a word in a table's head, that are not parted."""
+_MANY = 10
+"""Columns of a table from which on one blank parts them."""
 _MARGIN = 13
 """Columns that the labels take."""
 _FACTS = 30
@@ -60,12 +62,13 @@ def notes(report: Report) -> list[RenderableType]:
 
 def grid_of(table: Table) -> Grid:
     """A table without rules; numbers to the right."""
-    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+    grid = Grid(box=None, padding=(0, 2 if len(table.columns) < _MANY else 1, 0, 0), pad_edge=False, show_edge=False)
     for index, column in enumerate(table.columns):
         numeric = all(not isinstance(row[index], str) for row in table.rows)
         # A short first column names the row: it is the last to be broken.
         head = f"{shown(column.name)}{unit(column.unit)}"
-        longest = max(map(len, head.split()), default=0)
+        cells = [number(row[index]) for row in table.rows] if numeric else []
+        longest = max(map(len, [*head.split(), *cells]), default=0)
         grid.add_column(
             head, justify="right" if numeric else "left", overflow="fold", no_wrap=index == 0 and _short(table),
             min_width=min(longest, _WORD),
