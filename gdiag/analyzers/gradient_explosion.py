@@ -13,7 +13,8 @@ before the onset, clip at the run's usual norm, lower the peak learning rate or 
 pre-norm when it returns from the start.
 
 A norm that rises for good while much of what the run learns is still to come is told as information: gradients grow as
-a small initialisation is left behind. So is one that comes back while the loss falls all the way.
+a small initialisation is left behind. So is one that comes back while the loss falls all the way, and one that rises too
+slowly to stand out in any row while the loss ends lower than it was.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from itertools import pairwise
 import numpy as np
 
 from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
+from gdiag.measures.baseline import running_median
 from gdiag.measures.changes import STILL_TO_COME, learned_after
 from gdiag.measures.gradients import Surge, lasting_rise, surges
 from gdiag.measures.run import RunView
@@ -58,7 +60,8 @@ def analyze(run: RunView, *, ratio: float = 10.0, rows: int = 50, z: float = 6.0
     rise = lasting_rise(curve.value, ratio)
     if rise is not None and not found:
         row, _ = rise
-        peak = row + int(np.argmax(curve.value[row:]))
+        # A spike on the way is no height that the norm rose to.
+        peak = row + int(np.argmax(running_median(curve.value[row:], 9, centre=True)))
         level = float(np.median(curve.value[max(0, row - 20) : row]))
         found.append(_finding(run, row, len(curve) - 1, peak, level, ratio, None, len(curve) - row, False))
     return found
@@ -86,7 +89,7 @@ def _finding(
     rate = run.series("lr").at(step)
     learned = learned_after(run.series("loss"), step)
     severity = Severity.WARNING if back and not ends else Severity.CRITICAL
-    unharmed = back and _loss_falls_on(run, step, last_step)
+    unharmed = _loss_falls_on(run, step, last_step) if back else z is None and _loss_ends_lower(run, step)
     if not ends and (unharmed or (not back and learned >= STILL_TO_COME)):
         severity = Severity.INFO
     tail = "and ends in values that are not finite" if ends else "and comes back" if back else "and does not come back"
@@ -99,7 +102,7 @@ def _finding(
         Measure("recovered", back),
         Measure("ends_nonfinite", ends),
         Measure("learned_after", learned, limit=STILL_TO_COME),
-        *([Measure("loss_falls_on", unharmed)] if back else []),
+        *([Measure("loss_falls_on", unharmed)] if back or z is None else []),
     ]
     if z is not None:
         evidence.append(Measure("z", z))
@@ -112,6 +115,14 @@ def _finding(
         run.where(curve.finite.row(first), last_step=last_step, layer=named_layer(attribution)),
         (*evidence, *layer_evidence(attribution)),
     )  # fmt: skip
+
+
+def _loss_ends_lower(run: RunView, step: int) -> bool:
+    """Whether the last quarter of the loss from `step` on lies below the rows before it."""
+    loss = run.series("loss")
+    first = int(np.searchsorted(loss.step, step))
+    before, after = loss.value[max(0, first - 20) : first], loss.value[first + 3 * (len(loss) - first) // 4 :]
+    return min(len(before), len(after)) >= 5 and bool(np.median(after) < np.median(before))
 
 
 def _loss_falls_on(run: RunView, step: int, last: int) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gdiag.analyzers.gradient_explosion import analyze
+from gdiag.measures.run import RunView
 from gdiag.model import Severity
 from tests.analyzers.made_layers import layered, norms
 from tests.analyzers.made_runs import Floats, view
@@ -55,6 +56,22 @@ def test_quiet_on_healthy_runs_and_short_spikes(seed: int) -> None:
     grad = steady(2000, seed) * (1 + np.arange(2000) / 800)
     grad[1000] *= 60
     assert analyze(view({"grad_norm": grad})) == []
+
+
+def slow_rise(loss_end: float) -> RunView:
+    """Gradients that grow fifteenfold over 800 steps with one row far out, and a loss that goes from 3 to `loss_end`."""
+    rows = np.arange(1200)
+    grad = 0.3 * steady(1200) * np.exp(np.log(15) * np.clip((rows - 100) / 800, 0, 1))
+    grad[700] *= 60
+    loss = 3 + (loss_end - 3) * np.clip((rows - 300) / 400, 0, 1) + np.random.default_rng(2).normal(0, 0.02, 1200)
+    return view({"grad_norm": grad, "loss": loss})
+
+
+def test_a_slow_rise_is_judged_by_where_the_loss_ends() -> None:
+    (harmed,) = analyze(slow_rise(4.0))
+    (learnt,) = analyze(slow_rise(2.0))
+    assert (harmed.severity, learnt.severity) == (Severity.CRITICAL, Severity.INFO)
+    assert (harmed.number("ratio") or 99.0) < 15  # of the level reached, not of the row far out
 
 
 def test_threshold_sets_the_ratio() -> None:
