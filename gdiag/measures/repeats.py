@@ -82,16 +82,18 @@ def equal_distance(steps: Ints, every: int, *, least: int = 4, share: float = 0.
     """The period of `steps` (increasing), None where they have none.
 
     Rows within three of one another are one event. A period is a distance that `share` of at least `least` events keep
-    within one row; events at random do so in fewer than one of a thousand runs from four of them on.
+    within one row, where as many events close together by chance would do so in fewer than one of a thousand cases: each
+    distance beyond the first has a chance of three rows in a period.
     """
     events = steps[np.concatenate([[True], np.diff(steps) > 3 * every])]
     if len(events) < least:
         return None
     gaps = np.diff(events)
     period = float(np.median(gaps))
-    if period < 10 * every or float(np.mean(np.abs(gaps - period) <= every)) < share:
+    kept = np.abs(gaps - period) <= every
+    if period < 10 * every or float(np.mean(kept)) < share:
         return None
-    return period
+    return period if (3 * every / period) ** (int(kept.sum()) - 1) < 0.001 else None
 
 
 def _kendall(value: list[float]) -> float:

@@ -37,3 +37,10 @@ def test_rows_at_equal_distances_are_a_warning() -> None:
     assert (finding.severity, finding.number("period")) == (Severity.WARNING, 250)
     (finding,) = analyze(view({"loss": loss, "epoch": (np.arange(2000) + 100) / 250}))
     assert finding.severity is Severity.INFO
+
+
+def test_few_rows_close_together_have_no_period() -> None:
+    """Four rows 12 to 14 steps apart stand so by chance: three rows in thirteen would be taken for the next."""
+    loss = learning(2000)
+    loss[[1745, 1758, 1772, 1784]] += 0.8
+    assert [finding.severity for finding in analyze(view({"loss": loss}), rows=1)] == [Severity.INFO]
