@@ -1,8 +1,9 @@
 """Finds the layer that leaves its own history first.
 
-What it checks: layers whose gradient norm leaves its own history, with a threshold raised for the number of layers.
-One layer that moves alone while its peers stay, or far beyond all that rise with it, is an alarm; several are put in order of their onset: the earliest names
-the layer, unless more than three share it, and then the event is "simultaneous, not attributable".
+What it checks: layers whose gradient norm leaves its own history, with a threshold raised for the number of layers. One
+layer that moves alone while its peers stay, or far beyond all that rise with it, is an alarm; several are put in order
+of their onset: the earliest names the layer, unless more than three share it, and then the event is "simultaneous, not
+attributable".
 
 Why it matters: the largest norm names the embedding or the head nearly always (4 % right of 500 trials), the earliest
 onset the layer where it began (91-93 %, where the others follow a step later). A single layer that jumps for one row while

@@ -2,7 +2,9 @@
 
 What it checks: windowed sums of robust deviations from the run's own recent level (winsorised, so that no single row
 can fill a window) over the threshold, with a peak well above the noise. A single row counts only where no tail of hard
-batches explains it. A rise at the start of a new cycle of the schedule, or with longer sequences, is information. Spikes that repeat are GD103, levels that stay up GD105, divergences GD104.
+batches explains it, two in a row where hard batches are too rare to meet. A rise at the start of a new cycle of the
+schedule, or with longer sequences, is information. Spikes that repeat are GD103, levels that stay up GD105, divergences
+GD104.
 
 Why it matters: steps are lost while the loss recovers, and an after-effect means that the model was harmed. Most spikes
 that recover need nothing.

@@ -1,8 +1,9 @@
 """Finds a learning rate too low, or a warm-up too long, for the model to learn.
 
 What it checks: whether the loss falls, but by little of its start and in proportion to the learning rate spent, so that
-the second half of it still brings a third of the gain or more, while the gradient norm stays as large as at the
-start and the parameters hardly move; or whether the loss of a fresh model does not move at all and neither do they. Runs that learn make most of their gain early.
+the second half of it still brings a third of the gain or more, while the gradient norm stays as large as at the start
+and the parameters hardly move; or whether the loss of a fresh model does not move at all and neither do they. Runs that
+learn make most of their gain early.
 
 Why it matters: the model is where it was initialized; the run costs its full price for nothing.
 

@@ -1,12 +1,12 @@
 """An NVLink is down, slower than the others or counts errors, or GPUs are joined by PCIe where others have NVLinks.
 
 What it checks
-    Active links of each GPU (nvidia-smi nvlink -s) against what the model has (`gdiag/reference/nvlinks.tsv`) and against
-    the other GPUs of the host; each link's rate against the others. In the matrix of nvidia-smi topo -m: GPUs with fewer
-    links than the others where most pairs have some, no pair joined though the model has NVLinks, and cells that contradict
-    their mirror. Counters of nvlink -e: one
-    reading says only that it happened since the last reset, two readings what grows. Bridged pairs, cards without NVLink
-    and MIG are no fault; a GPU alone is a note, for nothing is lost where no peer is.
+    Active links of each GPU (nvidia-smi nvlink -s) against what the model has (`gdiag/reference/nvlinks.tsv`) and
+    against the other GPUs of the host; each link's rate against the others. In the matrix of nvidia-smi topo -m: GPUs
+    with fewer links than the others where most pairs have some, no pair joined though the model has NVLinks, and cells
+    that contradict their mirror. Counters of nvlink -e: one reading says only that it happened since the last reset,
+    two readings what grows. Bridged pairs, cards without NVLink and MIG are no fault; a GPU alone is a note, for
+    nothing is lost where no peer is.
 
 Why it matters
     A ring or tree of a collective is as fast as its slowest link; a pair that falls back to PCIe is ten times slower.

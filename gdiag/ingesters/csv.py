@@ -197,7 +197,7 @@ def _refuse_runs(path: str, frame: pl.DataFrame, options: Options) -> None:
 
 
 def _monitor(frame: pl.DataFrame, data: bytes) -> pl.DataFrame:
-    """Stable-Baselines3 monitor: a row is an episode of `l` steps, `t` counts seconds since the start that the first line gives."""
+    """Stable-Baselines3 monitor: a row is an episode of `l` steps, `t` the seconds since the start that the first line gives."""
     try:
         start = json.loads(data.split(b"\n", 1)[0].lstrip(b"#"))["t_start"]
     except (ValueError, KeyError, TypeError):

@@ -1,7 +1,8 @@
 """Consoles of unknown programs that print an epoch or a step on a line of its own and its metrics below it.
 
 `--- epoch 147 ---` then `train/loss     : 6.17`, or `Epoch 0/24`, a rule, then `train Loss: 0.63 Acc: 0.69` and
-`val Loss: 0.24 Acc: 0.90`, or Coqui's `--> TIME: … -- STEP: 25/496 -- GLOBAL_STEP: 25` then `| > loss: 3.63  (3.53)`. Where a name comes again in a block the last value counts.
+`val Loss: 0.24 Acc: 0.90`, or Coqui's `--> TIME: … -- STEP: 25/496 -- GLOBAL_STEP: 25` then `| > loss: 3.63  (3.53)`. Where a
+name comes again in a block the last value counts.
 """
 
 from __future__ import annotations

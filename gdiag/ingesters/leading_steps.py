@@ -1,4 +1,4 @@
-"""Consoles of unknown programs whose lines begin with a bare step: `100 | loss 2.3 | lr 1e-4`, `100: loss 2.3`, `[100 | 1.5] loss=2.3`.
+"""Consoles of unknown programs whose lines begin with a bare step: `100 | loss 2.3 | lr 1e-4`, `[100 | 1.5] loss=2.3`.
 
 A number says that it is a step only by rising from line to line, so a metric whose name is known has to stand behind it.
 """

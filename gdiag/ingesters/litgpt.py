@@ -1,7 +1,7 @@
 """LitGPT consoles: `Epoch 1 | iter 10 step 2 | loss train: 3.4, val: n/a | iter time: 12.3 ms (step) remaining time: 1:02:03`.
 
-`iter` counts micro batches, `step` optimizer steps; where lines are marked `(step)`, only these end one and are read. Known from source code
-(litgpt/pretrain.py, finetune/full.py).
+`iter` counts micro batches, `step` optimizer steps; where lines are marked `(step)`, only these end one and are read.
+Known from source code (litgpt/pretrain.py, finetune/full.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Counters and states of network ports: perfquery, ibqueryerrors, ibdiagnet, mlxlink, sysfs dumps, ibstat, iblinkinfo, ethtool, SONiC.
+"""Counters and states of network ports: perfquery, ibqueryerrors, ibdiagnet, mlxlink, sysfs, ibstat, iblinkinfo, ethtool, SONiC.
 
 All forms end as rows of `ports`: one counter of one port in one reading. Names are those of sysfs in lower case
 (SymbolErrorCounter → symbol_error). States become the counters `active` (1 or 0), `link_up` and `rate` [Gb/s]; bit error

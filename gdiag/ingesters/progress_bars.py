@@ -2,7 +2,8 @@
 
 `Epoch 0:  22%|██▏  | 4/18 [00:17<01:02,  4.47s/it, loss=9.926]` and `4/102 [>.....] - ETA: 8:10 - loss: 0.6791`. A bar that
 begins again after a full one is the next epoch: its steps are counted on. A description that speaks of evaluation makes
-the bar's last loss an eval_loss. Keras prints the mean since the epoch began; where whole epochs are there, one row an epoch is read.
+the bar's last loss an eval_loss. Keras prints the mean since the epoch began; where whole epochs are there, one row an epoch
+is read.
 """
 
 from __future__ import annotations
