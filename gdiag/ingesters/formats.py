@@ -63,6 +63,7 @@ FORMATS: Final = (
     Format("openmmlab"),
     Format("espnet"),
     Format("mllog"),
+    Format("dllogger", (b"DLLL {",)),
     Format("hf_console"),
     Format("openai_logger"),
     Format("step_pairs"),

@@ -10,6 +10,7 @@ from types import ModuleType
 from gdiag.ingesters import (
     blocks,
     console_generic,
+    dllogger,
     espnet,
     fairseq,
     hf_console,
@@ -199,6 +200,13 @@ WHOLE: dict[str, tuple[ModuleType, Line]] = {
         lambda s, v: (
             f'  0: :::MLLOG {{"namespace": "", "time_ms": {1745735685698 + s * 1000}, "event_type": "POINT_IN_TIME", "key": "tracked_stats", '
             f'"value": {{"train_step_time": 8.5, "reduced_train_loss": {"NaN" if v != v else "Infinity" if v > 1e9 else v}}}, "metadata": {{"step": {s}}}}}'
+        ),
+    ),
+    "dllogger": (
+        dllogger,
+        lambda s, v: (
+            f'0: DLLL {{"timestamp": "{1.7e9 + s}", "elapsedtime": "{s}.5", "type": "LOG", "step": [{(s - 1) // 50}, {(s - 1) % 50 + 1}], '
+            f'"data": {{"step_loss": {"NaN" if v != v else "Infinity" if v > 1e9 else v}, "learning_rate": 0.001}}}}'
         ),
     ),
     "tqdm": (
