@@ -212,7 +212,8 @@ def raised_pairs(found: Scan, start: float) -> list[tuple[int, int]]:
     stretches.sort(key=lambda rows: -float(z[rows[0] : rows[1] + 1].min()))
     while stretches:
         least = float(z[stretches[-1][0] : stretches[-1][1] + 1].min())
-        share = (float(np.sum(z[others] >= least)) + 1.0) / max(1, int(others.sum()))
+        # The farthest of many far rows are next to one another as often as any two: rows half as far count as well.
+        share = (float(np.sum(z[others] >= max(PAIR_Z, least / 2))) + 1.0) / max(1, int(others.sum()))
         expected = len(z) * share**2
         if expected ** len(stretches) / factorial(len(stretches)) < PAIR_CHANCE:
             break

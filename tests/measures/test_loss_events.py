@@ -48,8 +48,9 @@ def test_two_hard_batches_in_a_row_prove_nothing_where_hard_batches_are_frequent
     curve = healthy(2000, "gauss", 6)
     noise = float(np.std(np.diff(curve[200:])) / np.sqrt(2))
     curve[np.random.default_rng(1).choice(np.arange(300, 1900), 60, replace=False)] += 12.0 * noise
-    curve[1000:1002] += 12.0 * noise
-    assert [event.onset for event in seen(curve).events] == []
+    for height in (12.0, 20.0):  # the farthest two of many are as likely to meet
+        curve[1000:1002] += height * noise
+        assert [event.onset for event in seen(curve).events] == []
 
 
 def test_a_loss_about_zero_has_no_level_to_keep() -> None:
