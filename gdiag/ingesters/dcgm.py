@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, telemetry, values
+from gdiag.ingesters import console, port_rows, telemetry, values
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.model import Source
 from gdiag.schema import TABLES
@@ -55,7 +55,7 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001
     events: dict[tuple[str, str], dict[str, object]] = {}
     columns: dict[str, str] = {}
     bad: list[tuple[int, str, str]] = []
-    links: list[dict[str, object]] = []
+    links: list[tuple[object, ...]] = []
     for number, line in console.lines_of(given).select("line", "text").iter_rows():
         if not line.startswith("DCGM_FI_"):
             continue
@@ -103,27 +103,22 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001
     if not rows:
         raise InputError(f"{given.path} names DCGM fields but holds no values of a GPU")
     reading = _reading(given, rows, list(events.values()), columns, bad)
-    return replace(reading, ports=_links(links)) if links else reading
+    return replace(reading, ports=port_rows.table(links, _LINK)) if links else reading
+
+
+_LINK: Final = ("line", "host", "device", "port", "counter", "value", "time")
 
 
 def _link(
     number: int, found: re.Match[str], labels: dict[str, str], value: float, millis: str | None
-) -> dict[str, object]:
+) -> tuple[object, ...]:
     """A counter of a GPU's NVLinks as a row of `ports`."""
     name = f"nvlink_{found[1].lower()}_errors" if found[1] else f"nvlink_{found[3].lower()}_events"
     link = found[2] or labels.get("nvlink")
-    return {
-        "line": number, "host": labels.get("Hostname") or None, "device": f"GPU{_index(labels['gpu'])}", "port": _index(link) if link else None,
-        "counter": name, "value": value, "saturated": False,
-        "time": float(millis) / (1e3 if len(millis) > 10 else 1) if millis else None,
-    }  # fmt: skip
-
-
-def _links(rows: list[dict[str, object]]) -> pl.DataFrame:
-    types = TABLES["ports"]
-    frame = pl.DataFrame(rows, schema={c: types[c] for c in rows[0]})
-    key = ("host", "device", "port", "counter")
-    return frame.with_columns(snapshot=pl.col("line").cum_count().over(key).cast(pl.Int32) - 1)
+    return (
+        number, labels.get("Hostname") or None, f"GPU{_index(labels['gpu'])}", _index(link) if link else None, name, value,
+        float(millis) / (1e3 if len(millis) > 10 else 1) if millis else None,
+    )  # fmt: skip
 
 
 def _reading(

@@ -16,6 +16,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
+from gdiag.ingesters import port_rows
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import whole
 from gdiag.model import Source
@@ -153,13 +154,7 @@ def _table(ends: list[_End], devices: dict[str, str]) -> pl.DataFrame:
         for end in ends
         if not end.peer_type and end.speed == "???"
     ]
-    schema = {"line": pl.Int64, "device": pl.String, "port": pl.Int32, "guid": pl.String, "peer": pl.String,
-              "kind": pl.String, "counter": pl.String, "value": pl.Float64}  # fmt: skip
-    port = ("device", "port", "guid", "counter")
-    frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return frame.with_columns(
-        snapshot=pl.col("line").cum_count().over(port).cast(pl.Int32) - 1, saturated=pl.lit(value=False)
-    )
+    return port_rows.table(rows, ("line", "device", "port", "guid", "peer", "kind", "counter", "value"))
 
 
 def _is_host(kind: str | None, name: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.ingesters import port_rows
 from gdiag.ingesters.port_place import Place
 from gdiag.ingesters.values import whole
 
@@ -139,15 +140,8 @@ def _scope(kind: str, host: str | None) -> str:
 
 def ports(found: Screen) -> pl.DataFrame | None:
     """Rows of `ports`, None where no link was listed."""
-    if not found.ports:
-        return None
-    schema = {"line": pl.Int64, "host": pl.String, "time": pl.Float64, "device": pl.String, "port": pl.Int32,
-              "counter": pl.String, "value": pl.Float64}  # fmt: skip
-    frame = pl.DataFrame(found.ports, schema=schema, orient="row")
-    key = ("host", "device", "port", "counter")
-    return frame.with_columns(
-        snapshot=pl.col("line").cum_count().over(key).cast(pl.Int32) - 1, saturated=pl.lit(value=False)
-    )
+    columns = ("line", "host", "time", "device", "port", "counter", "value")
+    return port_rows.table(found.ports, columns) if found.ports else None
 
 
 def facts(found: Screen) -> pl.DataFrame | None:

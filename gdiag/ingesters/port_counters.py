@@ -15,6 +15,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
+from gdiag.ingesters import port_rows
 from gdiag.ingesters.port_place import CA, ERRORS_FOR, PERFQUERY, SONIC_HEAD, Place
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import whole
@@ -202,10 +203,8 @@ def _state(number: int, field: str, value: str, place: Place) -> Iterator[_Row]:
 
 def _table(rows: Iterable[_Placed]) -> pl.DataFrame:
     known = thresholds()
-    schema = {"line": pl.Int64, "counter": pl.String, "value": pl.Float64, "device": pl.String, "port": pl.Int32,
-              "guid": pl.String, "kind": pl.String, "saturated": pl.Boolean, "host": pl.String,
-              "time": pl.Float64}  # fmt: skip
-    data = [
+    columns = ("line", "counter", "value", "device", "port", "guid", "kind", "saturated", "host", "time")
+    cells = [
         (
             r.line,
             r.counter,
@@ -220,9 +219,7 @@ def _table(rows: Iterable[_Placed]) -> pl.DataFrame:
         )
         for r, host, time in rows
     ]
-    frame = pl.DataFrame(data, schema=schema, orient="row")
-    port = ("host", "device", "port", "guid", "counter")
-    return frame.with_columns(snapshot=pl.col("line").cum_count().over(port).cast(pl.Int32) - 1)
+    return port_rows.table(cells, columns)
 
 
 def _saturated(limit: object, value: float) -> bool:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import polars as pl
-
-from gdiag.ingesters import console
+from gdiag.ingesters import console, port_rows
 from gdiag.ingesters.port_place import Place
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import whole
@@ -64,7 +62,8 @@ def read(given: Input, options: Options) -> Reading:
                 pages[-1][2] = "figures"
         else:
             place.noted(line, options.tz)
-    table = _table(rows) if rows else None
+    columns = ("line", "host", "time", "device", "port", "counter", "value")
+    table = port_rows.table(rows, columns) if rows else None
     return Reading(Source(given.path, FORMAT, max(len(rows), len(pages)), notes=_said(pages, rows)), ports=table)
 
 
@@ -90,15 +89,6 @@ def _figure(line: str) -> tuple[int | None, str, float] | None:
         lane = whole(found[2], bits=31) if found[2] else None
         return lane, f"module_{figure}{suffix}{'_limit' if named[3] else ''}", value
     return None
-
-
-def _table(rows: list[tuple[int, str | None, float | None, str | None, int | None, str, float]]) -> pl.DataFrame:
-    schema = {"line": pl.Int64, "host": pl.String, "time": pl.Float64, "device": pl.String, "port": pl.Int32,
-              "counter": pl.String, "value": pl.Float64}  # fmt: skip
-    key = ("host", "device", "port", "counter")
-    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(
-        snapshot=pl.col("line").cum_count().over(key).cast(pl.Int32) - 1, saturated=pl.lit(value=False)
-    )
 
 
 def _said(
