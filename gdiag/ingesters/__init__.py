@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -156,7 +156,7 @@ def _read(given: Input, options: Options) -> Reading:
     if given.head.startswith(_LFS):
         raise InputError(f"{given.path} is a Git LFS pointer and not the file it stands for: git lfs pull fetches that")
     if (inside := envelopes.unwrapped(given)) is not None:
-        return _noted(given, _wrapped(given, *inside, options))
+        return _noted(given, _wrapped(given, inside, options))
     ingester = recognise(given)
     if ingester is None:
         if (below := _below_others(given, options)) is None:
@@ -177,8 +177,9 @@ def _read(given: Input, options: Options) -> Reading:
     return _noted(given, reading)
 
 
-def _wrapped(given: Input, lines: Input, hosts: Mapping[int, str], options: Options) -> Reading:
+def _wrapped(given: Input, inside: envelopes.Unwrapped, options: Options) -> Reading:
     """What the log lines inside JSON hold."""
+    lines = inside.lines
     ingester = recognise(lines)
     if ingester is None:
         raise InputError(f"{given.path} wraps log lines in JSON, and they are of no format that gdiag knows")
@@ -187,8 +188,8 @@ def _wrapped(given: Input, lines: Input, hosts: Mapping[int, str], options: Opti
     except _DAMAGE as error:
         said = values.escape(str(error).partition("\n")[0], 160)
         raise InputError(f"{given.path} looks like {ingester.FORMAT} in JSON and is damaged: {said}") from error
-    notes = (envelopes.NOTE, *(n for n in reading.source.notes if "without a zone" not in n))
-    events = None if reading.events is None else envelopes.at_hosts(reading.events, hosts)
+    notes = (envelopes.NOTE, *(n for n in reading.source.notes if not (inside.timed and "without a zone" in n)))
+    events = None if reading.events is None else envelopes.at_hosts(reading.events, inside.hosts)
     return replace(reading, events=events, source=replace(reading.source, notes=notes))
 
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -36,10 +37,13 @@ _LIKE: Final = frozenset(
 )
 """Fields beside a message that speak for a collector even without a clock."""
 _TRAINING: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step"})
+_LOSS: Final = frozenset({"loss", "eval_loss", "grad_norm"})
+"""Fields of which one record says that the file is a training log, which may begin with messages."""
 _LOOK: Final = 40
 _SHARE: Final = 0.6
 _LARGEST: Final = 1 << 27
 _MOST: Final = 20_000
+"""Lines looked at that hold one needle."""
 _HEAD: Final = 1 << 16
 _KERNEL: Final = ("NVRM: ", "nvidia-nvswitch", "mlx5_core")
 NOTE: Final = "log lines unwrapped from JSON"
@@ -56,7 +60,12 @@ class Line:
     kernel: bool
 
     def printed(self) -> str:
-        """As a journal prints it; line breaks inside become blanks, for numbers of lines to stay."""
+        """As a journal prints it; line breaks inside become blanks, for numbers of lines to stay.
+
+        A message that is an object itself stands alone: its own fields tell its clock.
+        """
+        if self.message.lstrip().startswith("{"):
+            return " ".join(self.message.split("\n")).strip()
         stamp = (
             "" if self.time is None else datetime.fromtimestamp(self.time, UTC).isoformat(timespec="microseconds") + " "
         )
@@ -64,8 +73,23 @@ class Line:
         return stamp + source + " ".join(self.message.split("\n")).strip()
 
 
-def unwrapped(given: Input) -> tuple[Input, dict[int, str]] | None:
-    """The lines inside, as a file of their own, and the host of each; None where the content is no wrapped log."""
+@dataclass(frozen=True, slots=True)
+class Unwrapped:
+    """The lines inside a wrapped log."""
+
+    lines: Input
+    """As a file of their own."""
+    hosts: dict[int, str]
+    """Line → host."""
+    timed: bool
+    """Whether every line has its moment."""
+
+
+def unwrapped(given: Input) -> Unwrapped | None:
+    """The lines inside; None where the content is no wrapped log.
+
+    Lines that are no objects are passed on as they are, for the reader of the lines to look at.
+    """
     if given.head.lstrip()[:1] not in (b"{", b"[") or given.opened()[1] > _LARGEST:
         return None
     if not any(f'"{name.rpartition(".")[2]}"'.encode() in given.head for name in (*_MESSAGES, "values")):
@@ -74,35 +98,35 @@ def unwrapped(given: Input) -> tuple[Input, dict[int, str]] | None:
     wrapped = sum(_wraps(record) for record in start)
     if not start or wrapped < _SHARE * len(start):
         return None
-    lines: dict[int, Line] = {}
-    for number, record in enumerate(_records(given.data(), whole=True), 1):
-        if record is not None and (line := of(record)) is not None:
-            lines[number] = line
+    data = given.data()
+    found: list[Line | str] = []
+    for record in _records(data, whole=True):
+        if not isinstance(record, str) and _claims(record) & _LOSS:
+            return None
+        found.append(record if isinstance(record, str) else of(record) or "")
+    lines = [line for line in found if isinstance(line, Line)]
     if not lines:
         return None
-    content = "\n".join(lines[i].printed() if i in lines else "" for i in range(1, max(lines) + 1)).encode() + b"\n"
-    return replace(given, head=_head(content), content=content, file=None), {
-        i: line.host for i, line in lines.items() if line.host
-    }
+    timed = all(line.time is not None for line in lines)
+    if timed and not _line_by_line(data):  # answers to queries come newest first as often as not
+        if (lines[0].time or 0.0) > (lines[-1].time or 0.0):
+            lines.reverse()
+        found = [*sorted(lines, key=lambda line: line.time or 0.0)]
+    content = "\n".join(line if isinstance(line, str) else line.printed() for line in found).encode() + b"\n"
+    hosts = {i: line.host for i, line in enumerate(found, 1) if isinstance(line, Line) and line.host}
+    return Unwrapped(replace(given, head=_head(content), content=content, file=None), hosts, timed)
 
 
 def of(record: Mapping[str, object]) -> Line | None:
     """The line that a record wraps, None where it wraps none."""
     flat = _flat(record)
-    message = next((flat[name] for name in _MESSAGES if name in flat), None)
+    message = next((flat[name] for name in _MESSAGES if isinstance(flat.get(name), str | list)), None)
     if isinstance(message, list) and all(isinstance(c, int) and 0 <= c < 256 for c in message):
         message = bytes(message).decode("utf-8", errors="replace")
     if not isinstance(message, str):
         return None
     host = next((value for name in _HOSTS if isinstance(value := flat.get(name), str) and value), None)
-    time = next(
-        (
-            t
-            for name in _TIMES
-            if (t := _moment(flat.get(name), micros=name.endswith("REALTIME_TIMESTAMP"))) is not None
-        ),
-        None,
-    )
+    time = next((t for name in _TIMES if (t := _moment(flat.get(name))) is not None), None)
     kernel = "kernel" in (flat.get("_TRANSPORT"), flat.get("SYSLOG_IDENTIFIER")) or message.startswith(_KERNEL)
     return Line(message, time, host.split("/")[-1][:80] if host else None, kernel)
 
@@ -112,8 +136,8 @@ def worth(names: Iterable[str], bad: bool) -> bool:
     return bad or not set(_MESSAGES).isdisjoint(names)
 
 
-def events(data: bytes, tz: str | None) -> pl.DataFrame | None:
-    """Machine events of wrapped or bare lines among the rows of another JSON log, by their numbers."""
+def events(data: bytes, tz: str | None) -> tuple[pl.DataFrame | None, list[str]]:
+    """Machine events of wrapped or bare lines among the rows of another JSON log, by their numbers, and notes."""
     rows: list[tuple[int, str]] = []
     hosts: dict[int, str] = {}
     for number, raw in _telling(data):
@@ -125,18 +149,20 @@ def events(data: bytes, tz: str | None) -> pl.DataFrame | None:
             rows.append((number, shown))
         if line is not None and line.host:
             hosts[number] = line.host
-    found = machine_lines.events(rows, tz, None)[0] if rows else None
-    return at_hosts(found, hosts) if found is not None and found.height else None
+    found, notes = machine_lines.events(rows, tz, None) if rows else (None, [])
+    if found is None or not found.height:
+        return None, []
+    return at_hosts(found, hosts), notes
 
 
 def _telling(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Numbered lines that hold one of the needles; found by searching the whole, as most lines hold none."""
     starts: set[int] = set()
     for needle in machine_lines.NEEDLES:
-        at = data.find(needle.encode())
-        while at >= 0 and len(starts) < _MOST:
+        at, own = data.find(needle.encode()), 0
+        while at >= 0 and own < _MOST:
             starts.add(data.rfind(b"\n", 0, at) + 1)
-            end = data.find(b"\n", at)
+            end, own = data.find(b"\n", at), own + 1
             at = data.find(needle.encode(), end) if end >= 0 else -1
     number, before = 1, 0
     for start in sorted(starts):
@@ -159,26 +185,41 @@ def at_hosts(events: pl.DataFrame, hosts: Mapping[int, str]) -> pl.DataFrame:
     return events.with_columns(pl.coalesce(own.replace("localhost", None), host).alias("host"))
 
 
-def _wraps(record: Mapping[str, object] | None) -> bool:
-    if record is None:
+def _claims(record: Mapping[str, object]) -> frozenset[str]:
+    """What a training log would call the record's fields."""
+    return _named(tuple(name.replace(".", "/") for name in _flat(record)))
+
+
+@lru_cache(maxsize=1024)
+def _named(names: tuple[str, ...]) -> frozenset[str]:
+    return _TRAINING & claims.known(list(names), Options())
+
+
+def _wraps(record: Mapping[str, object] | str) -> bool:
+    if isinstance(record, str):
         return False
     flat = _flat(record)
     if not any(isinstance(flat.get(name), str | list) for name in _MESSAGES):
         return False
-    if _TRAINING & claims.known([name.replace(".", "/") for name in flat], Options()):
+    if _claims(record):
         return False
     return any(name in flat for name in (*_TIMES, *_HOSTS)) or bool(_LIKE & set(record))
 
 
-def _records(data: bytes, *, whole: bool) -> Iterator[Mapping[str, object] | None]:
-    """Objects line by line, None for lines that are none; of one document those of its list.
+def _line_by_line(data: bytes) -> bool:
+    """Whether every line is an object of its own rather than all of them one document."""
+    return _object(data.lstrip().partition(b"\n")[0]) is not None and b"\n" in data.strip()
+
+
+def _records(data: bytes, *, whole: bool) -> Iterator[Mapping[str, object] | str]:
+    """Objects line by line, the text of lines that are none; of one document those of its list.
 
     whole: the data are complete, so that a document can be read; else its first objects are looked for.
     """
-    first = data.lstrip().partition(b"\n")[0]
-    if _object(first) is not None and b"\n" in data.strip():
+    if _line_by_line(data):
         for raw in data.rstrip(b"\n").split(b"\n"):
-            yield _object(raw)
+            record = _object(raw)
+            yield record if record is not None else raw.decode("utf-8", errors="replace").strip()
         return
     text_ = data.decode("utf-8", errors="replace").strip()
     try:
@@ -252,7 +293,7 @@ def _flat(record: Mapping[str, object]) -> dict[str, object]:
     return flat
 
 
-def _moment(value: object, *, micros: bool) -> float | None:
+def _moment(value: object) -> float | None:
     """Unix seconds of a clock in figures (s, ms, µs or ns by size) or in ISO 8601; collectors without a zone mean UTC."""
     try:
         figure = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
@@ -260,9 +301,7 @@ def _moment(value: object, *, micros: bool) -> float | None:
         figure = None
     if figure is not None:
         size = abs(figure)
-        seconds = figure / (
-            1e6 if micros else 1e9 if size > 1e17 else 1e6 if size > 1e14 else 1e3 if size > 1e11 else 1.0
-        )
+        seconds = figure / (1e9 if size > 1e17 else 1e6 if size > 1e14 else 1e3 if size > 1e11 else 1.0)
         return seconds if 1e8 < seconds < 1e10 else None
     try:
         moment = datetime.fromisoformat(value[:40]) if isinstance(value, str) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -60,17 +61,19 @@ def read(given: Input, options: Options) -> Reading:
         unused=[name for name, numeric in found.unused.items() if numeric],
     )  # fmt: skip
     if envelopes.worth({*found.unused, *frame.columns}, bool(found.bad)):
-        return _with_events(reading, envelopes.events(given.data(), options.tz))
+        return _with_events(reading, *envelopes.events(given.data(), options.tz))
     return reading
 
 
-def _with_events(reading: Reading, machine: pl.DataFrame | None) -> Reading:
+def _with_events(reading: Reading, machine: pl.DataFrame | None, notes: Sequence[str]) -> Reading:
     """The reading with what the machine reports among its rows; such lines are no rejects."""
     if machine is None:
         return reading
     bad = None if reading.rejects is None else reading.rejects.filter(~pl.col("line").is_in(machine["line"].implode()))
     events = machine if reading.events is None else pl.concat([reading.events, machine], how="diagonal_relaxed")
-    source = replace(reading.source, rejected=0 if bad is None else bad["line"].n_unique())
+    source = replace(
+        reading.source, rejected=0 if bad is None else bad["line"].n_unique(), notes=(*reading.source.notes, *notes)
+    )
     return replace(reading, source=source, events=events, rejects=bad)
 
 

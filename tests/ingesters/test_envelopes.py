@@ -104,6 +104,59 @@ def test_a_step_log_with_messages_is_no_wrapped_log() -> None:
     assert reading.source.format == "jsonl"
 
 
+@pytest.mark.parametrize("extra", [[], [WATCHDOG]])
+def test_a_step_log_may_begin_with_messages(extra: list[str]) -> None:
+    said = [{"ts": 1732364600 + i, "level": "info", "msg": "loading"} for i in range(45)]
+    said += [{"ts": 1732364650, "level": "warning", "msg": text} for text in extra]
+    steps = [{"ts": 1732364700 + i, "level": "info", "msg": "train", "step": i, "loss": 3.0} for i in range(199)]
+    reading = read(lines(*said, *steps))
+    assert reading.steps is not None
+    assert reading.steps["loss"].count() == 199
+    assert (0 if reading.events is None else reading.events.height) == len(extra)
+
+
+def test_what_is_no_object_is_looked_at_as_it_stands() -> None:
+    whole = {"__REALTIME_TIMESTAMP": str(int(AT * 1e6)), "_HOSTNAME": "node7", "_TRANSPORT": "kernel", "MESSAGE": XID}
+    reading = read(lines(*[whole] * 4) + f"Nov 23 12:24:00 node8 kernel: {XID}\n" + json.dumps(whole)[:-1])
+    assert reading.events is not None
+    assert reading.events["line"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert reading.events["host"].to_list()[:5] == [*["node7"] * 4, "node8"]
+
+
+def test_fields_of_other_types_do_not_hide_the_message() -> None:
+    record = {"@timestamp": ISO, "log": {"offset": 7}, "message": XID, "host": {"name": "node7"}}
+    assert event(read(lines(record, record)))["host"] == "node7"
+
+
+def test_objects_inside_an_envelope_are_read_as_objects() -> None:
+    rows = [
+        {"log": json.dumps({"step": i, "loss": 3 - i / 10}) + "\n", "stream": "stdout", "time": ISO} for i in range(8)
+    ]
+    reading = read(lines(*rows))
+    assert reading.steps is not None
+    assert reading.steps["step"].to_list() == list(range(8))
+
+
+def test_an_answer_that_comes_newest_first_is_turned_round() -> None:
+    said = [
+        *(f"step: {i} loss: {3 - i / 10} lr: 0.001" for i in range(8)),
+        "Traceback (most recent call last):",
+        "RuntimeError: no",
+    ]
+    pairs = [[str(int(AT * 1e9) + 1_000_000_000 * i), text] for i, text in enumerate(said)]
+    reading = read(json.dumps({"data": {"result": [{"stream": {"pod": "a"}, "values": pairs[::-1]}]}}, indent=1))
+    assert reading.steps is not None
+    assert reading.steps["step"].to_list() == list(range(8))
+    assert reading.exit == "abnormal"
+
+
+def test_a_needle_in_many_lines_hides_no_other() -> None:
+    rows: list[object] = [{"step": i, "loss": 3.0, "note": "NCCL INFO NET/IB : Using mlx5_0"} for i in range(20_001)]
+    reading = read(lines(*rows) + "Nov 23 12:24:00 node7 kernel: Out of memory: Killed process 4711 (python)\n")
+    assert reading.events is not None
+    assert "oom" in reading.events["kind"].to_list()
+
+
 def test_unknown_lines_inside_json_are_refused_by_that_name() -> None:
     with pytest.raises(InputError, match="wraps log lines in JSON"):
         read(lines(*({"log": "hello\n", "time": ISO, "stream": "stdout"} for _ in range(5))))
