@@ -24,10 +24,11 @@ from itertools import pairwise
 import numpy as np
 
 from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
-from gdiag.measures.baseline import running_median
+from gdiag.measures.baseline import Floats, running_median
 from gdiag.measures.changes import STILL_TO_COME, learned_after
-from gdiag.measures.gradients import Surge, lasting_rise, surges
+from gdiag.measures.gradients import Surge, explodes, lasting_rise, surges
 from gdiag.measures.run import RunView
+from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD201"
@@ -49,88 +50,76 @@ def analyze(run: RunView, *, ratio: float = 10.0, rows: int = 50, z: float = 6.0
     rows = max(10, min(rows, len(curve) // 10))
     found: list[Finding] = []
     for surge in surges(curve.value, ratio / 2, z):
-        high = int(np.count_nonzero(curve.value[surge.first : surge.last + 1] > 0.5 * ratio * surge.level))
-        if surge.ratio < ratio or (high < rows and not (high >= 3 and _ends_high(run, surge, ratio))):
+        if surge.ratio < ratio or not explodes(curve, surge, ratio / 2, rows):
             continue
-        found.append(
-            _finding(run, surge.first, surge.last, surge.peak, surge.level, ratio, surge.z, high, surge.recovered)
-        )
+        found.append(_finding(run, surge, ratio))
         if len(found) == most:
             return found
     rise = lasting_rise(curve.value, ratio)
     if rise is not None and not found:
-        row, _ = rise
-        # A spike on the way is no height that the norm rose to.
-        peak = row + int(np.argmax(running_median(curve.value[row:], 9, centre=True)))
-        level = float(np.median(curve.value[max(0, row - 20) : row]))
-        found.append(_finding(run, row, len(curve) - 1, peak, level, ratio, None, len(curve) - row, False))
+        found.append(_finding(run, _slow(curve.value, rise[0]), ratio))
     return found
 
 
-def _ends_high(run: RunView, surge: Surge, ratio: float) -> bool:
-    """Whether the run ends in the surge: at half of `ratio` times the level or more, or in values that are not finite."""
-    curve = run.grad_norm
-    if surge.recovered:
-        return False
-    tail = float(np.median(curve.value[max(surge.first, surge.last - 9) : surge.last + 1]))
-    return tail >= 0.5 * ratio * surge.level or bool((curve.nonfinite.step > curve.step[surge.last]).any())
+def _slow(value: Floats, row: int) -> Surge:
+    """A rise too slow for any row to stand out, from `row` on."""
+    # A spike on the way is no height that the norm rose to.
+    peak = row + int(np.argmax(running_median(value[row:], 9, centre=True)))
+    level = float(np.median(value[max(0, row - 20) : row]))
+    return Surge(row, len(value) - 1, peak, float(value[peak]) / level, 0.0, len(value) - row, False, level)
 
 
-def _finding(
-    run: RunView, first: int, last: int, peak: int, level: float, limit: float, z: float | None, rows: int, back: bool
-) -> Finding:
-    curve = run.grad_norm
-    step, last_step, ratio = int(curve.step[first]), int(curve.step[last]), float(curve.value[peak]) / level
+def _finding(run: RunView, surge: Surge, limit: float) -> Finding:
+    curve, back = run.grad_norm, surge.recovered
+    first, last, peak, level = surge.first, surge.last, surge.peak, surge.level
+    step, last_step = int(curve.step[first]), int(curve.step[last])
     attribution = run.attribution(step, int(curve.step[min(peak, first + 20)]))
     lost = curve.nonfinite.step
-    ends = bool(
-        len(lost) and ((lost > step) & (lost <= last_step + 50 * max(1, int(curve.step[1] - curve.step[0])))).any()
-    )
+    ends = bool(len(lost) and ((lost > step) & (lost <= last_step + 50 * interval(curve.step))).any())
     rate = run.series("lr").at(step)
     learned = learned_after(run.series("loss"), step)
     severity = Severity.WARNING if back and not ends else Severity.CRITICAL
-    unharmed = _loss_falls_on(run, step, last_step) if back else z is None and _loss_ends_lower(run, step)
+    slow = not surge.z
+    unharmed = (back or slow) and _loss_falls(run, step, last_step, parts=3 if back else 0)
     if not ends and (unharmed or (not back and learned >= STILL_TO_COME)):
         severity = Severity.INFO
     tail = "and ends in values that are not finite" if ends else "and comes back" if back else "and does not come back"
     evidence = [
-        Measure("ratio", ratio, limit=limit),
+        Measure("ratio", surge.ratio, limit=limit),
         Measure("level_before", level),
         Measure("peak", float(curve.value[peak])),
         Measure("peak_step", int(curve.step[peak]), "step"),
-        Measure("rows", rows),
+        Measure("rows", surge.rows),
         Measure("recovered", back),
         Measure("ends_nonfinite", ends),
         Measure("learned_after", learned, limit=STILL_TO_COME),
-        *([Measure("loss_falls_on", unharmed)] if back or z is None else []),
     ]
-    if z is not None:
-        evidence.append(Measure("z", z))
+    if back or slow:
+        evidence.append(Measure("loss_falls_on" if back else "loss_ends_lower", unharmed))
+    if not slow:
+        evidence.append(Measure("z", surge.z))
     if rate is not None:
         evidence.append(Measure("lr_at_onset", rate))
     return Finding(
         CODE, NAME, severity,
         f"Gradient norm rises from {level:.3g} at step {step} to {float(curve.value[peak]):.3g} at step "
-        f"{int(curve.step[peak])}, {ratio:.3g} times its level, {tail}",
+        f"{int(curve.step[peak])}, {surge.ratio:.3g} times its level, {tail}",
         run.where(curve.finite.row(first), last_step=last_step, layer=named_layer(attribution)),
         (*evidence, *layer_evidence(attribution)),
     )  # fmt: skip
 
 
-def _loss_ends_lower(run: RunView, step: int) -> bool:
-    """Whether the last quarter of the loss from `step` on lies below the rows before it."""
-    loss = run.series("loss")
-    first = int(np.searchsorted(loss.step, step))
-    before, after = loss.value[max(0, first - 20) : first], loss.value[first + 3 * (len(loss) - first) // 4 :]
-    return min(len(before), len(after)) >= 5 and bool(np.median(after) < np.median(before))
+def _loss_falls(run: RunView, step: int, last: int, *, parts: int) -> bool:
+    """Whether the loss inside the stretch `step` to `last`, in so many parts, and behind it lies lower each time by 5 %.
 
-
-def _loss_falls_on(run: RunView, step: int, last: int) -> bool:
-    """Whether the loss inside and after the stretch `step` to `last` lies well below that before: learning goes on."""
+    Without parts the last quarter of the stretch is held against the rows before it.
+    """
     loss = run.series("loss")
     first, end = (int(i) for i in np.searchsorted(loss.step, [step, last + 1]))
-    before, inside, after = loss.value[max(0, first - 20) : first], loss.value[first:end], loss.value[end : end + 50]
-    if min(len(before), len(inside) // 3, len(after)) < 5:
+    inside = loss.value[first:end]
+    later = [*np.array_split(inside, parts), loss.value[end : end + 50]] if parts else [inside[3 * len(inside) // 4 :]]
+    stretches = [loss.value[max(0, first - 20) : first], *later]
+    if min(map(len, stretches)) < 5:
         return False
-    levels = [float(np.median(part)) for part in (before, *np.array_split(inside, 3), after)]
-    return all(later < 0.95 * earlier for earlier, later in pairwise(levels))
+    levels = [float(np.median(part)) for part in stretches]
+    return all(below < 0.95 * above for above, below in pairwise(levels))

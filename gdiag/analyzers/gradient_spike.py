@@ -18,7 +18,7 @@ import numpy as np
 
 from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
 from gdiag.measures.curves import Curve
-from gdiag.measures.gradients import Surge, surges
+from gdiag.measures.gradients import Surge, explodes, surges
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -42,7 +42,7 @@ def analyze(
     """
     curve, loss = run.grad_norm, run.series("loss")
     rows = max(10, min(rows, len(curve) // 10))
-    spikes = [s for s in surges(curve.value, ratio, z) if s.rows < rows and s.recovered]
+    spikes = [s for s in surges(curve.value, ratio, z) if not explodes(curve, s, ratio, rows)]
     moved = [s for s in spikes if abs(_loss_z(loss, int(curve.step[s.first]), int(curve.step[s.last])) or 0.0) >= 4]
     chosen = sorted(moved, key=lambda s: -s.ratio)[: 2 * most]
     chosen += sorted((s for s in spikes if s not in chosen), key=lambda s: -s.ratio)[:most]
@@ -61,7 +61,7 @@ def _finding(run: RunView, curve: Curve, loss: Curve, spike: Surge, ratio: float
         Measure("level_before", spike.level),
         Measure("peak", float(curve.value[spike.peak])),
         Measure("rows", spike.rows),
-        Measure("recovered", True),
+        Measure("recovered", spike.recovered),
         Measure("spikes", count),
     ]
     if loss_z is not None:

@@ -40,6 +40,7 @@ class Surge:
     ratio: float
     """Peak / level before."""
     z: float
+    """Robust standard deviations above the level; 0 for a rise so slow that no row stands out."""
     rows: int
     """Rows above half of `factor` times the level before."""
     recovered: bool
@@ -151,6 +152,18 @@ def surges(value: Floats, factor: float = 5.0, z: float = 6.0, most: int = 200) 
         found.append(Surge(first, last, peak, ratio, strength, rows, recovered, level))
         row = max(last, until) + 1
     return found
+
+
+def explodes(curve: Curve, surge: Surge, high: float, rows: int) -> bool:
+    """Whether a surge lasts: `rows` rows above `high` times its level, or three and the run ends at that height or not finite.
+
+    What does not is a spike, however high.
+    """
+    over = int(np.count_nonzero(curve.value[surge.first : surge.last + 1] > high * surge.level))
+    if over >= rows or over < 3 or surge.recovered:
+        return over >= rows
+    tail = float(np.median(curve.value[max(surge.first, surge.last - 9) : surge.last + 1]))
+    return tail >= high * surge.level or bool((curve.nonfinite.step > curve.step[surge.last]).any())
 
 
 def _ramp_start(value: Floats, first: int, at: int, level: float) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gdiag.analyzers.gradient_explosion import analyze
+from gdiag.analyzers.gradient_spike import analyze as spikes
 from gdiag.measures.run import RunView
 from gdiag.model import Severity
 from tests.analyzers.made_layers import layered, norms
@@ -72,6 +73,23 @@ def test_a_slow_rise_is_judged_by_where_the_loss_ends() -> None:
     (learnt,) = analyze(slow_rise(2.0))
     assert (harmed.severity, learnt.severity) == (Severity.CRITICAL, Severity.INFO)
     assert (harmed.number("ratio") or 99.0) < 15  # of the level reached, not of the row far out
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_slow_rise_under_a_loss_that_stays_is_an_alarm(seed: int) -> None:
+    grad = 0.3 * steady(1200, seed) * np.exp(np.log(15) * np.clip((np.arange(1200) - 100) / 800, 0, 1))
+    loss = 3.0 + np.random.default_rng(seed).normal(0, 0.05, 1200)
+    (finding,) = analyze(view({"grad_norm": grad, "loss": loss}))
+    assert finding.severity is Severity.CRITICAL
+
+
+@pytest.mark.parametrize(("high", "low", "tail"), [(45, 30, 1.0), (20, 60, 1.0), (45, 400, 4.0), (60, 0, 1.0)])
+def test_a_surge_is_an_explosion_or_a_spike(high: int, low: int, tail: float) -> None:
+    grad = steady() * tail ** (np.arange(1000) >= 600)
+    grad[600 : 600 + high] *= 100 / tail
+    grad[600 + high : 600 + high + low] *= 4 / tail
+    run = view({"grad_norm": grad})
+    assert len(analyze(run)) + len(spikes(run)) == 1
 
 
 def test_threshold_sets_the_ratio() -> None:
