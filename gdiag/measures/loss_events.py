@@ -94,9 +94,8 @@ def loss_view(path: Path) -> LossView:
     found = scan(value)
     start = float(np.median(value[: max(3, min(10, len(value) // 50))])) if len(value) else 0.0
     events = [_event(path, value, found, episode, start) for episode in found.episodes or short_episodes(value)]
-    lone = lone_rows(path, found, start)
-    events += [_lone_event(path, value, found, row, row, start) for row in lone]
-    short = [*raised_pairs(found, start), *joint_stretches(path, found)]
+    lone = [(row, row) for row in lone_rows(path, found, start)]
+    short = _joined([*lone, *raised_pairs(found, start), *joint_stretches(path, found)])
     events += [_lone_event(path, value, found, first, last, start) for first, last in short]
     events.sort(key=lambda event: event.onset)
     events = _without_consequences(events)
@@ -163,6 +162,17 @@ def _coming_down(value: Floats, episode: Episode) -> bool:
         return False
     sigma = episode.excess / episode.z
     return float(np.median(rest[third : 2 * third]) - np.median(rest[-third:])) > 0.5 * sigma
+
+
+def _joined(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Stretches of rows in order; what overlaps or follows at once is one."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(stretches):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+        else:
+            joined.append((first, last))
+    return joined
 
 
 def _lone_event(path: Path, value: Floats, found: Scan, first: int, last: int, start: float) -> LossEvent:

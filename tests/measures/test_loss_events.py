@@ -31,17 +31,25 @@ def test_thirty_healthy_curves_of_three_noise_families(noise: Noise) -> None:
     assert [seed for seed in range(3000, 3010) if seen(healthy(2000, noise, seed)).events] == []
 
 
-def test_spikes_over_in_two_rows_are_told_from_hard_batches_that_come_alone() -> None:
+@pytest.mark.parametrize("second", [14.0, 40.0, 200.0])
+def test_spikes_over_in_two_rows_are_told_from_hard_batches_that_come_alone(second: float) -> None:
     curve, at = healthy(600, "gauss", 5), [210, 330, 480]
     noise = float(np.std(np.diff(curve[100:])) / np.sqrt(2))
     short, alone = curve.copy(), curve.copy()
     for row in at:
-        short[row : row + 2] += np.array([40.0, 14.0]) * noise
+        short[row : row + 2] += np.array([40.0, second]) * noise
     for row in range(150, 590, 40):
         alone[row] += 14.0 * noise
     found = [(event.onset, event.last) for event in seen(short).events]
     assert found == [(row, row + 1) for row in at]
     assert seen(alone).events == ()
+
+
+@pytest.mark.parametrize("height", [15.0, 30.0, 60.0, 200.0])
+def test_one_spike_of_two_rows_is_one_at_any_height(height: float) -> None:
+    curve = healthy(2000, "gauss", 7)
+    curve[1500:1502] += height * float(np.std(np.diff(curve[200:])) / np.sqrt(2))
+    assert [(event.onset, event.last) for event in seen(curve).events] == [(1500, 1501)]
 
 
 def test_two_hard_batches_in_a_row_prove_nothing_where_hard_batches_are_frequent() -> None:
