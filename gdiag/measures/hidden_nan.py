@@ -15,6 +15,8 @@ LEAST_BEFORE: Final = 0.05
 """Median loss [nat] of the ten rows before, below which zero is a possible loss."""
 LEAST_ROWS: Final = 3
 """Zeros needed where no gradient norm is NaN."""
+STAYS: Final = 0.9
+"""Share of the rows from the first to the last zero that are zeros where no gradient norm is NaN."""
 _FILTERED: Final = ("loss", "grad_norm", "grad_norm_clipped", "param_norm", "update_norm")
 """Columns of `steps` that a filter of non-finite values writes as zero too."""
 
@@ -37,7 +39,8 @@ class HiddenNan:
 def hidden_nan(
     loss: Curve, grad: Curve, least_before: float = LEAST_BEFORE, rows: int = LEAST_ROWS
 ) -> HiddenNan | None:  # fmt: skip
-    """Zeros after losses well above zero, with a gradient norm that is NaN or itself zero in the same rows; None without."""
+    """Zeros after losses well above zero, with a gradient norm of NaN in some of the rows, or one after the other
+    without a gradient; None without. A hinge gives zeros without a gradient too, here and there."""
     zero = np.flatnonzero(loss.value == 0.0)
     zero = zero[zero >= 3]
     if not len(zero):
@@ -45,13 +48,15 @@ def hidden_nan(
     first = int(zero[0])
     earlier = loss.value[max(0, first - 10) : first]
     before = float(np.median(earlier))
+    # A loss that never rose on its way to zero may have got there by learning.
     if before < least_before or np.diff(earlier).max(initial=0.0) == 0.0:
         return None
     steps = loss.step[zero]
     nan = int(np.isin(steps, grad.nonfinite.step).sum())
     still = int(np.isin(steps, grad.step[grad.value == 0.0]).sum())
     logged = len(grad) + len(grad.nonfinite) > 0
-    if not nan and (len(zero) < rows or (logged and still < 0.8 * len(zero))):
+    stays = len(zero) >= STAYS * (int(zero[-1]) + 1 - first)
+    if not nan and (len(zero) < rows or not stays or (logged and still < 0.8 * len(zero))):
         return None
     return HiddenNan(steps, first, before, nan, still)
 

@@ -37,3 +37,10 @@ def test_quiet_where_zero_is_a_possible_loss() -> None:
 
 def test_threshold_is_the_rows() -> None:
     assert analyze(zeroed(5, 0.0), rows=6) == []
+
+
+def test_quiet_on_a_hinge_whose_batches_are_all_met_here_and_there() -> None:
+    loss, grad = learning(2000), np.exp(np.random.default_rng(1).normal(0, 0.4, 2000))
+    met = np.random.default_rng(2).choice(np.arange(600, 2000), 30, replace=False)
+    loss[met] = grad[met] = 0.0
+    assert analyze(view({"loss": loss, "grad_norm": grad})) == []
