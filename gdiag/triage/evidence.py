@@ -40,7 +40,6 @@ from gdiag.triage.sentences import (
     one_jumps,
     one_layer,
     only_hot,
-    other_weights,
     paced_at_restart,
     path,
     plain_entropy,
@@ -52,6 +51,7 @@ from gdiag.triage.sentences import (
     stopped_over_numbers,
     time_limit,
     unflagged,
+    weights_jump,
 )
 
 Family = Literal[
@@ -150,7 +150,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("resume_mismatch", "resume", 2.2, said("kind", "level", "the loss level after the resume differs and stays", "GD109")),
     Rule("resume_mismatch", "resume", 3.0, said("kind", "fresh_model", "the loss after the resume is back at its start", "GD109")),
     Rule("resume_mismatch", "resume", 3.0, said("kind", "older_checkpoint", "the loss goes on as it once did from an earlier step", "GD109")),
-    Rule("resume_mismatch", "layer", 3.5, other_weights),
+    Rule("resume_mismatch", "layer", 3.5, weights_jump),
     Rule("silent_data_corruption", "layer", -1.5, many_jump),
     Rule("optimizer_state_lost", "gradient", 1.6, at_least("update_jump", 1.5, "the first updates after the resume are {:.1f} times as large as before: moments or their bias correction are gone", "GD109")),
     Rule("data_repeated", "data", 3.0, said("kind", "repeated_samples", "sample ids are seen again", "GD115")),

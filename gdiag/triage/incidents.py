@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from gdiag.model import DataWindow, Finding, Pattern, Severity
-from gdiag.triage.case import Case
+from gdiag.triage.case import Case, other_weights
 from gdiag.triage.facts import RunFacts
 
 T = TypeVar("T")
@@ -273,17 +273,11 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
 def _precedence(finding: Finding) -> tuple[object, ...]:
     hint = finding.code in HINTS
     code = "GD105" if other_weights(finding) else finding.code
-    place = (LEADS.index(code) if code in LEADS else len(LEADS)) + (0.5 if code != finding.code else 0)
+    place = float(LEADS.index(code) if code in LEADS else len(LEADS))
+    place += 0.5 * (code != finding.code)  # behind the loss, which shows what other weights did
     place -= finding.measure("culprit_rank") is not None  # whom the others wait for says more than who gave up
     grave = min(finding.severity, Severity.WARNING) if hint else finding.severity
     return (hint or finding.severity == Severity.INFO, -grave, place, finding.where.step or 0)
-
-
-def other_weights(finding: Finding) -> bool:
-    """Whether GD208 tells of norms that jump because a resume loaded other weights: the loss then shows what it did."""
-    moved, total = finding.number("layers_moved"), finding.number("layers_total")
-    resumed = finding.code == "GD208" and finding.measure("at_restart") is True
-    return resumed and moved is not None and total is not None and moved >= 0.5 * total
 
 
 LAYER_WITNESSES: Final = (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from gdiag.model import Severity
-from gdiag.triage.case import Case
+from gdiag.triage.case import Case, other_weights
 
 Sentence = Callable[[Case], str | None]
 
@@ -266,19 +266,16 @@ def decayed(case: Case) -> str | None:
     return f"the learning rate is down to {share:.0%} of its peak"
 
 
-def other_weights(case: Case) -> str | None:
+def weights_jump(case: Case) -> str | None:
     """Norms of half of the layers, or of the whole network, that jump at a resume."""
     finding = case.find("GD208")
-    if finding is None or finding.measure("at_restart") is not True:
-        return None
-    moved, total = finding.number("layers_moved"), finding.number("layers_total")
-    return finding.message if moved is not None and total is not None and moved >= 0.5 * total else None
+    return finding.message if finding is not None and other_weights(finding) else None
 
 
 def one_jumps(case: Case) -> str | None:
     """A parameter norm that jumps by itself."""
     finding = case.find("GD208")
-    if finding is None or finding.severity < Severity.WARNING or other_weights(case):
+    if finding is None or finding.severity < Severity.WARNING or other_weights(finding):
         return None
     return finding.message
 
