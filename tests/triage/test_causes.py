@@ -26,6 +26,14 @@ def test_shape_alone_is_never_of_high_band() -> None:
     assert (causes[0].band, causes[0].basis) == ("medium", "curve")
 
 
+def test_that_numbers_are_gone_is_a_shape_as_well() -> None:
+    evidence = (Measure("rows", 40), Measure("grad_before", 1.0), Measure("grad_rise", 1.0))
+    lead = Finding("GD101", "loss-not-finite", Severity.CRITICAL, "NaN", Location(run="run", step=500), evidence)
+    case = Case("nonfinite", lead, (lead,), facts=RunFacts("run"), onset=500, last=540)
+    assert {cause.band for cause in rank(case)} <= {"low", "medium"}
+    assert {cause.basis for cause in rank(case)} <= {"curve", "prior"}
+
+
 def test_without_evidence_a_score_is_the_usual_share_and_its_band_is_low() -> None:
     lead = Finding("GD106", "hard-batches", Severity.INFO, "rows far out", Location(run="run", step=100))
 
