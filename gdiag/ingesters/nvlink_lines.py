@@ -21,12 +21,12 @@ _LINK_HEAD: Final = re.compile(
 )
 _LIST_HEAD: Final = re.compile(rb"(?m)^(?:[\w.-]+: )?GPU \d+: .* \(UUID: ")
 _PATH: Final = r"(?:X|NV\d+|SYS|NODE|PHB|PXB|PIX|PSB|SOC|C2C|N/A)"
-_PREFIX: Final = re.compile(r"^([A-Za-z][\w.-]*): (?=GPU \d+: |\s*Link \d+[:,]|\s*GPU\d+\b|NIC\d+\b|mlx5_\d+\s)")
 _NAMES: Final = re.compile(r"\b(?:GPU|NIC)\d+\b|\b(?:mlx5|ib|bnxt_re|irdma|efa)_?\w*\d\b")
 _ROW: Final = re.compile(rf"^\s*((?:GPU|NIC)\d+|(?:mlx5|ib|bnxt_re|irdma|efa)_?\w*\d)((?:\s+{_PATH}(?=\s|$))+)")
 _GPU: Final = re.compile(r"^\s*GPU (\d+): (.*?)\s*(?:\(UUID: ([^)]*)\))?\s*((?:Nvlink|Device|NVML).*)?$")
 _STATE: Final = re.compile(r"^\s*Link (\d+): (?:(\d+(?:\.\d+)?) GB/s|<inactive>)\s*$")
 _COUNT: Final = re.compile(r"^\s*Link (\d+): ([A-Za-z][\w /-]*?)\s*: (\d+(?:\.\d+)?(?:[eE]-?\d+)?)\s*$")
+_UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SILENT: Final = {
     "not supported for Devices in MIG mode": "MIG mode hides its NVLinks",
     "not have or support": "has no NVLink",
@@ -79,10 +79,9 @@ def parse(texts: Mapping[int, str], tz: str | None) -> Screen:
     place = Place()
     names: list[str] = []
     gpu: tuple[str | None, int] | None = None
+    owners: dict[str, str | None] = {}
     for number, raw in texts.items():
-        line = raw[:4096]
-        if prefix := _PREFIX.match(line):
-            place.host, line = prefix[1], line[prefix.end() :]
+        line = place.bare(raw[:4096])
         if m := _STATE.match(line):
             if gpu is not None:
                 where = (number, place.host, place.time, f"GPU{gpu[1]}", whole(m[1], bits=31) or 0)
@@ -95,18 +94,23 @@ def parse(texts: Mapping[int, str], tz: str | None) -> Screen:
             found.ports.append((*where, "nvlink_" + re.sub(r"\W+", "_", m[2].lower()), float(m[3])))
             found.kinds.add("errors")
         elif m := _GPU.match(line):
+            place.titled()
+            if _UUID.fullmatch(m[3] or ""):
+                # A GPU that stood under another banner before: the banner names the moment, not the host.
+                place.host = owners.setdefault(m[3], place.host)
             gpu = (place.host, whole(m[1], bits=31) or 0)
             found.gpus.setdefault(gpu, "")
             if m[2]:
                 found.facts.append((number, 0, _scope("nvlink model", place.host), f"GPU{gpu[1]}", m[2]))
             _silent(found, number, gpu, m[4] or "")
         elif m := _ROW.match(line):
+            place.titled()
             _matrix_row(found, number, m, names, place.host)
         elif _HEADER.search(line):
+            place.titled()
             names, found.matrices = _NAMES.findall(line.partition("CPU")[0]), found.matrices + 1
         elif gpu is None or not _silent(found, number, gpu, line):
             place.noted(line, tz)
-            place.above = line
     return found
 
 

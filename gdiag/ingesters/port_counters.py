@@ -108,17 +108,21 @@ def _rows(lines: list[str], tz: str | None) -> Iterator[_Placed]:
         line = place.bare(raw)
         rows: Iterable[_Row] = ()
         if found := _SYSFS.search(line):
+            place.titled()
             rows = _sysfs(number, found)
         elif _BER_TABLE.search(line):
             columns = [name.strip() for name in line.split(" : ")]
         elif columns and len(cells := line.split(" : ")) == len(columns):
             rows = _error_rates(number, dict(zip(columns, (c.strip() for c in cells), strict=True)))
         elif found := _MLXLINK.search(line):
+            place.titled()
             place.device, place.port = found[1], None
         elif not place.moved(line):
             rows = _infiniband(number, line, place) or _ethernet(number, line, place)
             if not rows:
                 place.noted(line, tz)
+        if rows:
+            place.title = ""  # a banner above counters that it does not place says nothing of what follows them
         yield from ((row, place.host, place.time) for row in rows)
         if line.strip():
             place.above = line

@@ -7,7 +7,7 @@ themselves print neither host nor time.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -26,15 +26,18 @@ _MODEL: Final = re.compile(r"^\s+CA type: (\S+)")
 _PORT: Final = re.compile(r"^\s+Port (\d+):")
 _INTERFACE: Final = re.compile(r"^\s*NIC statistics(?: for ([\w.@-]+))?:?\s*$")
 _NAMED: Final = re.compile(r"(?:ethtool\s+(?:-S|--statistics)\s+|^\W*)([A-Za-z][\w.@-]*)\W*$")
-_COLLECTED: Final = re.compile(
-    r"^([A-Za-z][\w.-]*): (?=# (?:Port|\w+ counters)|\w+:\.{2,}|/sys/class/infiniband|CA '|Errors for|\s*NIC statistics|"
-    r"\s+(?:\w+: \d|CA type|Port \d|State:|Physical state:|Rate:)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) |\d{4}-\d\d-\d\d[T ])"
-)
+_PREFIX: Final = re.compile(r"^([A-Za-z][\w.-]*): ")
 """A host in front of every line, as pdsh and clush print it."""
+_TOOL: Final = re.compile(
+    r"# (?:Port|\w+ counters)|\w+:\.{2,}|/sys/class/infiniband|CA '|Errors for|\s*NIC statistics|"
+    r"\s+(?:\w+: \d|CA type|Port \d|State:|Physical state:|Rate:)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) |\d{4}-\d\d-\d\d[T ]|"
+    r"GPU \d+: |\s*Link \d+[:,]|\s*GPU\d+\s+(?:GPU|NIC|X\s|NV\d|SYS|NODE|P[HX]B|PIX|CPU|NUMA)|\s*Identifier\s+: 0x"
+)
+"""Beginnings of lines that only a tool or `date` prints: what stands in front of them is a host."""
 _HOST: Final = re.compile(
     r"^\W*(?:host(?:name)?|node)\s*[:=]?\s+([A-Za-z][\w.-]*)\W*$|^\[?\w+@([\w-]+)[\w.]*[: ]", re.IGNORECASE
 )
-_BANNER: Final = re.compile(r"^([=#*-])\1+ *([A-Za-z][\w.-]*)[: ]*(?:\1*)$")
+_BANNER: Final = re.compile(r"^([=#*-])\1+ *([A-Za-z][\w.-]*)[: ]*(?:\1*)\s*$")
 _CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d")
 _DATE: Final = re.compile(
     r"^\W*(?:\w+[:=] ?)?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? (?:(\w{3}) +(\d+)|(\d+) (\w{3}) (\d{4})),? (\d\d:\d\d:\d\d)"
@@ -62,24 +65,32 @@ class Place:
     direction: str = "tx"
     above: str = ""
     """The line before."""
+    title: str = ""
+    """Name in the last banner, until it is known what it names."""
+    collected: set[str] = field(default_factory=set)
+    """Hosts that a collector printed in front of lines."""
 
     def bare(self, line: str) -> str:
-        """The line without the host that a collector printed in front of it, which is remembered."""
-        found = _COLLECTED.match(line)
-        if found is None:
+        """The line without the host that a collector printed in front of it, which is remembered.
+
+        A host that stood in front of a tool's line stands in front of all its lines.
+        """
+        found = _PREFIX.match(line)
+        if found is None or (found[1] not in self.collected and not _TOOL.match(line, found.end())):
             return line
+        self.collected.add(found[1])
         self.host = found[1]
         return line[found.end() :]
 
     def moved(self, line: str) -> bool:
         """Whether the line says which port follows."""
         if found := PERFQUERY.match(line):
-            self._banner()
+            self.titled()
             self.device, self.port, self.guid = f"lid {found[1]}", whole(found[2], bits=32), None
         elif found := ERRORS_FOR.match(line):
             self.device = found[2]
         elif found := CA.match(line):
-            self._banner()
+            self.titled()
             self.device, self.port, self.model = found[1], None, None
         elif found := _MODEL.match(line):
             self.model = f"adapter {found[1]}"
@@ -88,21 +99,25 @@ class Place:
         elif found := _INTERFACE.match(line):
             named = _NAMED.search(self.above)
             self.device, self.port, self.guid = found[1] or (named[1] if named else None), None, None
+            self.title = ""
         elif found := SONIC_HEAD.search(line):
             self.direction = found[1].lower()
         else:
             return False
         return True
 
-    def _banner(self) -> None:
+    def titled(self) -> None:
         """A banner above a port is its host; above the counters of an interface it is the interface."""
-        if found := _BANNER.match(self.above):
-            self.host = found[2]
+        if self.title:
+            self.host, self.title = self.title, ""
 
     def noted(self, line: str, tz: str | None) -> bool:
         """Whether the line says on which host or when the counters below it were read."""
         if len(line) > 120 or not line.strip():
             return False
+        if found := _BANNER.match(line):
+            self.title = found[2]
+            return True
         if found := _HOST.match(line):
             self.host = found[1] or found[2]
         moment = clock(line, tz)

@@ -112,3 +112,22 @@ def test_a_cut_copy_keeps_what_is_complete(length: int) -> None:
     except InputError:
         return
     assert found.items() <= pairs(read(MATRIX)).items(), text[-40:]
+
+
+def test_banners_above_the_outputs_are_their_hosts() -> None:
+    later = ERRORS.replace("CRC Errors: 17", "CRC Errors: 5017")
+    for between in ("", "\n", "Mon Nov 30 02:16:40 UTC 2026\n"):
+        ports = read(f"=== node01 ===\n{between}{ERRORS}=== node02 ===\n{between}{later}").ports
+        assert ports is not None
+        crc = ports.filter(ports["counter"] == "nvlink_crc_errors")
+        assert crc.select("host", "value", "snapshot").rows() == [("node01", 17, 0), ("node02", 5017, 0)]
+    two = read(f"*** node01 ***\n{MATRIX}*** node02 ***\n{MATRIX}").facts
+    assert two is not None
+    assert two["scope"].unique(maintain_order=True).to_list() == ["topology node01", "topology node02"]
+
+
+def test_a_gpu_under_two_banners_is_one_gpu() -> None:
+    first = ERRORS.replace("GPU-0)", "GPU-5b0a1c2d-0011-2233-4455-66778899aabb)")
+    ports = read(f"=== before ===\n{first}=== after ===\n{first}").ports
+    assert ports is not None
+    assert ports.filter(ports["counter"] == "nvlink_crc_errors")["snapshot"].to_list() == [0, 1]

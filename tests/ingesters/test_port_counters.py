@@ -210,3 +210,15 @@ def test_iblinkinfo_of_a_switch_names_its_ports_and_who_is_there() -> None:
 def test_ethtool_of_queues_is_known_by_its_head() -> None:
     table = rows("NIC statistics:\n     [0]: rx_bytes: 12\n     [1]: rx_bytes: 13\n     tx_errors: 0\n")
     assert table["counter"].to_list() == ["tx_errors"]
+
+
+def test_a_banner_is_the_host_of_what_it_stands_above() -> None:
+    for dump in (SYSFS, PERFQUERY, "Mon Nov 30 02:16:40 UTC 2026\n" + PERFQUERY, "mlxlink -d mlx5_0\nRaw BER : 1e-9\n"):
+        table = rows(f"=== node01 ===\n{dump}=== node02 ===\n{dump}")
+        assert table["host"].unique(maintain_order=True).to_list() == ["node01", "node02"]
+        assert table["snapshot"].unique().to_list() == [0]
+
+
+def test_a_banner_of_an_interface_is_no_host_of_what_follows() -> None:
+    table = rows(f"=== ens1f0 ===\nNIC statistics:\n{ETHTOOL}{PERFQUERY}=== ens1f1 ===\n{ETHTOOL}{PERFQUERY}")
+    assert table["host"].unique().to_list() == [None]
