@@ -98,8 +98,8 @@ class Place:
             self.port = whole(found[1], bits=32)
         elif found := _INTERFACE.match(line):
             named = _NAMED.search(self.above)
-            self.device, self.port, self.guid = found[1] or (named[1] if named else None), None, None
-            self.title = ""
+            self.device = self.interface(found[1] or (named[1] if named else None))
+            self.port, self.guid = None, None
         elif found := SONIC_HEAD.search(line):
             self.direction = found[1].lower()
         else:
@@ -107,15 +107,24 @@ class Place:
         return True
 
     def titled(self) -> None:
-        """A banner above a port is its host; above the counters of an interface it is the interface."""
+        """A banner above a port is its host."""
         if self.title:
             self.host, self.title = self.title, ""
+
+    def interface(self, name: str | None) -> str | None:
+        """The interface whose lines begin: the one named beside them, else the banner's; another name there is its host."""
+        device = name or self.title or None
+        if self.title != device:
+            self.titled()
+        self.title = ""
+        return device
 
     def noted(self, line: str, tz: str | None) -> bool:
         """Whether the line says on which host or when the counters below it were read."""
         if len(line) > 120 or not line.strip():
             return False
         if found := _BANNER.match(line):
+            self.titled()  # of two banners above one port the outer is its host
             self.title = found[2]
             return True
         if found := _HOST.match(line):

@@ -222,3 +222,13 @@ def test_a_banner_is_the_host_of_what_it_stands_above() -> None:
 def test_a_banner_of_an_interface_is_no_host_of_what_follows() -> None:
     table = rows(f"=== ens1f0 ===\nNIC statistics:\n{ETHTOOL}{PERFQUERY}=== ens1f1 ===\n{ETHTOOL}{PERFQUERY}")
     assert table["host"].unique().to_list() == [None]
+
+
+@pytest.mark.parametrize("inner", ["--- ens1f0 ---", "# ethtool -S ens1f0", "--- ens1f0 ---\n# ethtool -S ens1f0"])
+def test_a_banner_above_a_named_interface_is_its_host(inner: str) -> None:
+    table = rows("".join(f"=== node{n} ===\n{inner}\nNIC statistics:\n{ETHTOOL}" for n in (1, 2)))
+    assert table.select("host", "device").unique(maintain_order=True).rows() == [
+        ("node1", "ens1f0"),
+        ("node2", "ens1f0"),
+    ]
+    assert table["snapshot"].unique().to_list() == [0]
