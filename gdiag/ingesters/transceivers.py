@@ -8,6 +8,7 @@ lane of a module with several is the port. Field names as ethtool's sfpdiag.c, q
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Final
 
 from gdiag.ingesters import console, port_rows
@@ -18,7 +19,7 @@ from gdiag.model import Source
 
 FORMAT: Final = "ethtool-module"
 
-_HEAD: Final = re.compile(rb"(?m)^\s*Identifier\s+: 0x\w\w \(")
+_HEAD: Final = re.compile(rb"(?m)^(?:[A-Za-z][\w.-]*: )?\s*Identifier\s+: 0x\w\w \(")
 _PAGE: Final = re.compile(r"^\s*Identifier\s+: 0x\w\w \((.*?)\)")
 _LINE: Final = re.compile(r"^\s*([A-Z][\w ,]*?)\s*(?:\((?:Channel|Chan) (\d+)\))?\s*:\s*(.*?)\s*$")
 _COMMAND: Final = re.compile(r"ethtool\s+(?:-m|--module-info|--dump-module-eeprom)\s+([\w.@-]+)")
@@ -49,19 +50,28 @@ def read(given: Input, options: Options) -> Reading:
     place = Place()
     rows: list[tuple[int, str | None, float | None, str | None, int | None, str, float]] = []
     pages: list[list[str]] = []
+    unnamed: Counter[tuple[str | None, float | None]] = Counter()
+    above: str | None = None
     for number, raw in console.lines_of(given).select("line", "text").iter_rows():
         line = place.bare(raw[:1024])
         if found := _PAGE.match(line):
+            place.device, above = place.interface(above), None
+            if place.device is None:
+                # Pages of one moment without a name are different modules, not readings of one.
+                unnamed[place.host, place.time] += 1
+                place.device = f"page {n}" if (n := unnamed[place.host, place.time]) > 1 else None
             pages.append([found[1], place.device or "", ""])
-        elif found := _COMMAND.search(line) or _BARE.match(line):
-            place.device = found[1]
         elif (figure := _figure(line)) is not None:
+            if above or place.title:  # a page whose first lines are lost
+                place.device, above = place.interface(above), None
             lane, name, value = figure
             rows.append((number, place.host, place.time, place.device, lane, name, value))
             if pages:
                 pages[-1][2] = "figures"
         else:
-            place.noted(line, options.tz)
+            noted = place.noted(line, options.tz)
+            if found := _COMMAND.search(line) or (None if noted else _BARE.match(line)):
+                above = found[1]
     columns = ("line", "host", "time", "device", "port", "counter", "value")
     table = port_rows.table(rows, columns) if rows else None
     return Reading(Source(given.path, FORMAT, max(len(rows), len(pages)), notes=_said(pages, rows)), ports=table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,3 +92,38 @@ def test_a_cut_page_keeps_its_complete_lines(length: int) -> None:
         columns = ["line", "counter", "value"]
         assert cut.select(columns)[:-1].join(whole.select(columns), on=columns, how="anti").height == 0
         assert cut.schema["value"] == pl.Float64
+
+
+def places(text: str) -> list[tuple[str | None, str | None]]:
+    ports = read(text).ports
+    assert ports is not None
+    assert ports["snapshot"].unique().to_list() == [0]
+    return ports.select("host", "device").unique(maintain_order=True).rows()
+
+
+@pytest.mark.parametrize("named", ["# ethtool -m ens1f0", "ens1f0:", "--- ens1f0 ---", "$ ethtool -m ens1f0"])
+def test_a_banner_above_named_pages_is_their_host(named: str) -> None:
+    text = "".join(f"=== node0{n} ===\n{named}\n{SFP}" for n in (1, 2))
+    assert places(text) == [("node01", "ens1f0"), ("node02", "ens1f0")]
+
+
+def test_a_prompt_tells_the_host_of_its_command() -> None:
+    text = "".join(f"[root@node0{n} ~]# ethtool -m ens1f0\n{SFP}" for n in (1, 2))
+    assert places(text) == [("node01", "ens1f0"), ("node02", "ens1f0")]
+
+
+def test_a_banner_right_above_a_page_names_it() -> None:
+    assert places(f"=== ens1f0 ===\n{SFP}=== ens1f1 ===\n{SFP}") == [(None, "ens1f0"), (None, "ens1f1")]
+
+
+def test_pages_without_a_name_are_different_modules() -> None:
+    assert places(SFP + SFP) == [(None, None), (None, "page 2")]
+    later = read(f"Mon Nov 30 02:16:40 UTC 2026\n{SFP}Mon Nov 30 03:16:40 UTC 2026\n{SFP}").ports
+    assert later is not None
+    assert later["snapshot"].unique().sort().to_list() == [0, 1]
+
+
+def test_hosts_in_front_of_the_lines() -> None:
+    text = "".join(f"node{n}: {line}\n" for n in (1, 2) for line in SFP.splitlines())
+    assert places(text) == [("node1", None), ("node2", None)]
+    assert values(read(text)) == values(read(SFP))
