@@ -21,8 +21,7 @@ _LINK_HEAD: Final = re.compile(
 )
 _LIST_HEAD: Final = re.compile(rb"(?m)^(?:[\w.-]+: )?GPU \d+: .* \(UUID: ")
 _PATH: Final = r"(?:X|NV\d+|SYS|NODE|PHB|PXB|PIX|PSB|SOC|C2C|N/A)"
-_NAMES: Final = re.compile(r"\b(?:GPU|NIC)\d+\b|\b(?:mlx5|ib|bnxt_re|irdma|efa)_?\w*\d\b")
-_ROW: Final = re.compile(rf"^\s*((?:GPU|NIC)\d+|(?:mlx5|ib|bnxt_re|irdma|efa)_?\w*\d)((?:\s+{_PATH}(?=\s|$))+)")
+_ROW: Final = re.compile(rf"^\s*([A-Za-z][\w.-]*)((?:\s+{_PATH}(?=\s|$))+)")
 _GPU: Final = re.compile(r"^\s*GPU (\d+): (.*?)\s*(?:\(UUID: ([^)]*)\))?\s*((?:Nvlink|Device|NVML).*)?$")
 _STATE: Final = re.compile(r"^\s*Link (\d+): (?:(\d+(?:\.\d+)?) GB/s|<inactive>)\s*$")
 _COUNT: Final = re.compile(r"^\s*Link (\d+): ([A-Za-z][\w /-]*?)\s*: (\d+(?:\.\d+)?(?:[eE]-?\d+)?)\s*$")
@@ -32,8 +31,10 @@ _SILENT: Final = {
     "not have or support": "has no NVLink",
     "all links are inActive": "all its NVLinks are inactive",
 }
-_HEADER: Final = re.compile(r"^\s*GPU0(?:\s+(?:GPU|NIC|mlx|CPU|NUMA)|\s*$)")
-_MOST: Final = 1 << 20
+_HEADER: Final = re.compile(r"^\s*GPU0(?=\s+(?:GPU|NIC|mlx)|\s*$|\s(?:.*\s)?(?:CPU|NUMA)(?:\s|$))")
+_BEHIND: Final = re.compile(r"\s(?:CPU|NUMA)(?:\s|$)")
+"""Where the names of a header end and the columns of affinities begin."""
+_OWN: Final = re.compile(r"(?:GPU|NIC)\d+")
 
 
 @dataclass(slots=True)
@@ -103,15 +104,20 @@ def parse(texts: Mapping[int, str], tz: str | None) -> Screen:
             if m[2]:
                 found.facts.append((number, 0, _scope("nvlink model", place.host), f"GPU{gpu[1]}", m[2]))
             _silent(found, number, gpu, m[4] or "")
-        elif m := _ROW.match(line):
+        elif (m := _ROW.match(line)) and _named(m, names):
             place.titled()
             _matrix_row(found, number, m, names, place.host)
         elif _HEADER.search(line):
             place.titled()
-            names, found.matrices = _NAMES.findall(line.partition("CPU")[0]), found.matrices + 1
+            names, found.matrices = _BEHIND.split(line, maxsplit=1)[0].split(), found.matrices + 1
         elif gpu is None or not _silent(found, number, gpu, line):
             place.noted(line, tz)
     return found
+
+
+def _named(row: re.Match[str], names: list[str]) -> bool:
+    """Whether it is a row of a matrix: the header names it, it is joined to itself, or it is a GPU or NIC by number."""
+    return row[1] in names or "X" in row[2].split() or _OWN.fullmatch(row[1]) is not None
 
 
 def _matrix_row(found: Screen, number: int, m: re.Match[str], names: list[str], host: str | None) -> None:
@@ -124,7 +130,7 @@ def _matrix_row(found: Screen, number: int, m: re.Match[str], names: list[str], 
     for column, cell in zip(columns, cells, strict=False):
         if column != m[1] and cell not in ("X", "N/A"):
             found.facts.append((number, found.matrices, _scope("topology", host), f"{m[1]} {column}", cell))
-    if m[1].startswith("GPU"):
+    if _OWN.fullmatch(m[1]) and m[1].startswith("GPU"):
         found.gpus.setdefault((host, whole(m[1][3:], bits=31) or 0), "")
     found.kinds.add("matrix")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, cast
 
 import polars as pl
 
+_PAIR: Final = re.compile(r"GPU(\d{1,9}) GPU(\d{1,9})")
 NVLINK: Final = "nvlink_"
 """How counters of `ports` begin that belong to NVLinks."""
 MODULE: Final = "module_"
@@ -107,9 +109,8 @@ def matrices(screens: pl.DataFrame) -> Iterator[Matrix]:
     for _, part in rows.group_by("source", "section", "scope", maintain_order=True):
         ways: dict[tuple[int, int], str] = {}
         for key, value in part.select("key", "value").iter_rows():
-            row, column = key.split(" ")
-            if row.startswith("GPU") and column.startswith("GPU"):
-                ways[int(row[3:]), int(column[3:])] = value
+            if pair := _PAIR.fullmatch(key):
+                ways[int(pair[1]), int(pair[2])] = value
         gpus = tuple(sorted({gpu for pair in ways for gpu in pair}))
         first = part.row(0, named=True)
         yield Matrix(first["scope"][9:] or None, gpus, ways, first["source"], first["line"])

@@ -131,3 +131,22 @@ def test_a_gpu_under_two_banners_is_one_gpu() -> None:
     ports = read(f"=== before ===\n{first}=== after ===\n{first}").ports
     assert ports is not None
     assert ports.filter(ports["counter"] == "nvlink_crc_errors")["snapshot"].to_list() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "names", [("rocep65s0f0", "ens9np0"), ("NIC0", "NIC1"), ("mlx5_bond_0", "GPUDirect"), ("hsn0", "xscale_1")]
+)
+def test_a_matrix_takes_its_columns_from_its_header(names: tuple[str, str]) -> None:
+    first, last = names
+    found = pairs(
+        read(
+            f"\tGPU0\t{first}\tGPU1\t{last}\tCPU Affinity\tNUMA Affinity\n"
+            f"GPU0\t X \tPIX\tNV4\tSYS\t0-31\t0\n{first}\tPIX\t X \tNODE\tPHB\n"
+            f"GPU1\tNV4\tNODE\t X \tPXB\t0-31\t0\n{last}\tSYS\tPHB\tPXB\t X \n"
+        )
+    )
+    ways = {"GPU0": ("X", "PIX", "NV4", "SYS"), first: ("PIX", "X", "NODE", "PHB")}
+    ways |= {"GPU1": ("NV4", "NODE", "X", "PXB"), last: ("SYS", "PHB", "PXB", "X")}
+    columns = ("GPU0", first, "GPU1", last)
+    wanted = {f"{a} {b}": way for a, row in ways.items() for b, way in zip(columns, row, strict=True) if way != "X"}
+    assert found == wanted
