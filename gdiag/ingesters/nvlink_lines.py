@@ -84,22 +84,25 @@ def parse(texts: Mapping[int, str], tz: str | None) -> Screen:
     for number, raw in texts.items():
         line = place.bare(raw[:4096])
         if m := _STATE.match(line):
-            if gpu is not None:
-                where = (number, place.host, place.time, f"GPU{gpu[1]}", whole(m[1], bits=31) or 0)
+            if gpu is not None and (link := whole(m[1], bits=31)) is not None:
+                where = (number, place.host, place.time, f"GPU{gpu[1]}", link)
                 found.ports.append((*where, "nvlink_active", float(m[2] is not None)))
                 if m[2] is not None:
                     found.ports.append((*where, "nvlink_rate", float(m[2])))
                 found.kinds.add("state")
-        elif (m := _COUNT.match(line)) and gpu is not None:
-            where = (number, place.host, place.time, f"GPU{gpu[1]}", whole(m[1], bits=31) or 0)
-            found.ports.append((*where, "nvlink_" + re.sub(r"\W+", "_", m[2].lower()), float(m[3])))
-            found.kinds.add("errors")
+        elif m := _COUNT.match(line):
+            if gpu is not None and (link := whole(m[1], bits=31)) is not None:
+                where = (number, place.host, place.time, f"GPU{gpu[1]}", link)
+                found.ports.append((*where, "nvlink_" + re.sub(r"\W+", "_", m[2].lower()), float(m[3])))
+                found.kinds.add("errors")
         elif m := _GPU.match(line):
             place.titled()
             if _UUID.fullmatch(m[3] or ""):
                 # A GPU that stood under another banner before: the banner names the moment, not the host.
                 place.host = owners.setdefault(m[3], place.host)
-            gpu = (place.host, whole(m[1], bits=31) or 0)
+            gpu = (place.host, index) if (index := whole(m[1], bits=31)) is not None else None
+            if gpu is None:
+                continue
             found.gpus.setdefault(gpu, "")
             if m[2]:
                 found.facts.append((number, 0, _scope("nvlink model", place.host), f"GPU{gpu[1]}", m[2]))
@@ -130,8 +133,8 @@ def _matrix_row(found: Screen, number: int, m: re.Match[str], names: list[str], 
     for column, cell in zip(columns, cells, strict=False):
         if column != m[1] and cell not in ("X", "N/A"):
             found.facts.append((number, found.matrices, _scope("topology", host), f"{m[1]} {column}", cell))
-    if _OWN.fullmatch(m[1]) and m[1].startswith("GPU"):
-        found.gpus.setdefault((host, whole(m[1][3:], bits=31) or 0), "")
+    if _OWN.fullmatch(m[1]) and m[1].startswith("GPU") and (index := whole(m[1][3:], bits=31)) is not None:
+        found.gpus.setdefault((host, index), "")
     found.kinds.add("matrix")
 
 

@@ -150,3 +150,19 @@ def test_a_matrix_takes_its_columns_from_its_header(names: tuple[str, str]) -> N
     columns = ("GPU0", first, "GPU1", last)
     wanted = {f"{a} {b}": way for a, row in ways.items() for b, way in zip(columns, row, strict=True) if way != "X"}
     assert found == wanted
+
+
+@pytest.mark.parametrize(
+    "line", ["\t Link {}: 26.562 GB/s", "\t Link {}: CRC Errors: 5", "GPU {}: NVIDIA H100 (UUID: GPU-9)"]
+)
+def test_numbers_that_no_link_or_gpu_has_are_passed_over(line: str) -> None:
+    ports, plain = read(f"{STATUS}{line.format(9**25)}\n").ports, read(STATUS).ports
+    assert ports is not None
+    assert plain is not None
+    assert ports.equals(plain)
+
+
+def test_links_of_a_gpu_without_a_number_are_no_other_gpus() -> None:
+    ports = read(f"{STATUS}GPU {9**25}: NVIDIA H100 (UUID: GPU-9)\n\t Link 7: 26.562 GB/s\n").ports
+    assert ports is not None
+    assert 7 not in ports["port"].to_list()
