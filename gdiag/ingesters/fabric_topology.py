@@ -30,7 +30,7 @@ _LANE: Final = {
 """Nominal rate of one lane [Gb/s] (InfiniBand Trade Association roadmap)."""
 _LINE: Final = re.compile(
     r"^\s*(CA|SW|RT)\s+(\d+)\s+(\d+)\s+(0x[0-9a-fA-F]+)\s+(\d+)x\s+(\S+)"
-    r"(?:\s+-\s+(CA|SW|RT)\s+(\d+)\s+(\d+)\s+(0x[0-9a-fA-F]+)\s+\(\s*'([^']*)'\s+-\s+'([^']*)'|\s+'([^']*)')"
+    r"(?:\s+-\s+(CA|SW|RT)\s+(\d+)\s+(\d+)\s+(0x[0-9a-fA-F]+)\s+\(\s*'(.*?)'\s+-\s+'(.*)'\s*\)|\s+'(.*)'\s*$)"
 )
 _NODE: Final = re.compile(r'^(Switch|Ca|Rt)\s+\d+\s+"[SHR]-([0-9a-fA-F]+)"\s*#\s*"([^"]*)"(?:.*\blid (\d+))?')
 _PORT: Final = re.compile(
@@ -68,7 +68,7 @@ class _End:
 
 def recognise(given: Input) -> float:
     lines = [line[:_LONGEST] for line in given.head[:32768].decode("utf-8", "replace").splitlines()]
-    if sum(bool(_LINE.match(line)) for line in lines) >= 1:
+    if any(_LINE.match(line) for line in lines):
         return 0.97
     return 0.97 if any(_NODE.match(line) for line in lines) and any(_PORT.match(line) for line in lines) else 0.0
 

@@ -83,3 +83,11 @@ def test_any_cut_raises_nothing_else(text: str, cut: int) -> None:
         return
     assert reading.ports is not None
     assert reading.ports.height
+
+
+def test_apostrophes_in_names() -> None:
+    plain, reading = read(LINES), read(LINES.replace("leaf-1", "Ann's leaf"))
+    assert plain.facts is not None
+    assert reading.facts is not None
+    assert reading.facts["value"].to_list() == [v.replace("leaf-1", "Ann's leaf") for v in plain.facts["value"]]
+    assert any("Ann's leaf port 33 (4x SDR)" in note for note in reading.source.notes)
