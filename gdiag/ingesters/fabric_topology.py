@@ -84,7 +84,9 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 - nothing t
     if not joined:
         raise InputError(f"{given.path} is the topology of ibnetdiscover but shows no link")
     facts = [(end.line, "cable", name, _cable(end)) for end in joined for name in _names(end)]
-    facts += [(end.line, "node", name, end.name) for end in ends for name in (end.guid, f"lid {end.lid}") if end.name]
+    named = [end for end in ends if end.name]
+    facts += [(end.line, "node", end.guid, end.name) for end in named]
+    facts += [(end.line, "node", f"lid {end.lid}", end.name) for end in named if end.lid]
     schema = {"line": pl.Int64, "scope": pl.String, "key": pl.String, "value": pl.String}
     source = Source(given.path, FORMAT, len(joined), notes=_notes(ends, joined))
     table = pl.DataFrame(facts, schema=schema, orient="row").unique(["scope", "key"], keep="first", maintain_order=True)

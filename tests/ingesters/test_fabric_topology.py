@@ -91,3 +91,9 @@ def test_apostrophes_in_names() -> None:
     assert reading.facts is not None
     assert reading.facts["value"].to_list() == [v.replace("leaf-1", "Ann's leaf") for v in plain.facts["value"]]
     assert any("Ann's leaf port 33 (4x SDR)" in note for note in reading.source.notes)
+
+
+def test_a_node_without_a_lid_has_no_lid() -> None:
+    facts = read(FULL.replace(" lid 5 lmc 0", "")).facts
+    assert facts is not None
+    assert not [key for key in facts["key"] if "None" in key]
