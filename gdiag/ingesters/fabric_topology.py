@@ -134,17 +134,19 @@ def _cable(end: _End) -> str:
 
 
 def _table(ends: list[_End], devices: dict[str, str]) -> pl.DataFrame:
-    """Each link once, from the end whose line comes first; ports whose speed is ??? as `unsettled`."""
+    """Each link once a reading, from the end whose line came first; ports whose speed is last ??? as `unsettled`.
+
+    Outputs one after the other are readings: each shows an end once.
+    """
     joined = [end for end in ends if end.peer_type]
     leaves = {end.guid for end in joined if end.type == "SW" and _is_host(end.peer_type, end.peer_name)}
     leaves |= {end.peer_guid for end in joined if end.peer_type == "SW" and _is_host(end.type, end.name)}
-    seen: set[frozenset[tuple[str, int | None]]] = set()
+    shown: dict[frozenset[tuple[str, int | None]], tuple[str, int | None]] = {}
     rows: list[tuple[int, str, int | None, str, str | None, str | None, str, float]] = []
     for end in joined:
         both = frozenset(((end.guid, end.port), (end.peer_guid, end.peer_port)))
-        if both in seen:
+        if shown.setdefault(both, (end.guid, end.port)) != (end.guid, end.port):
             continue
-        seen.add(both)
         other = replace(end, type=end.peer_type or "", name=end.peer_name, guid=end.peer_guid)
         kind = " to ".join(sorted(_kind(e, devices, leaves) for e in (end, other)))
         own = (end.line, end.name, end.port, end.guid, f"{end.peer_name} port {end.peer_port}", kind)
@@ -153,7 +155,7 @@ def _table(ends: list[_End], devices: dict[str, str]) -> pl.DataFrame:
         rows.append((*own, "active", 1.0))
     rows += [
         (end.line, end.name, end.port, end.guid, None, None, "unsettled", 1.0)
-        for end in ends
+        for end in {(end.guid, end.port): end for end in ends}.values()
         if not end.peer_type and end.speed == "???"
     ]
     return port_rows.table(rows, ("line", "device", "port", "guid", "peer", "kind", "counter", "value"))

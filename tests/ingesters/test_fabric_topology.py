@@ -97,3 +97,16 @@ def test_a_node_without_a_lid_has_no_lid() -> None:
     facts = read(FULL.replace(" lid 5 lmc 0", "")).facts
     assert facts is not None
     assert not [key for key in facts["key"] if "None" in key]
+
+
+@pytest.mark.parametrize("text", [LINES, FULL])
+@pytest.mark.parametrize("turned", [False, True])
+def test_outputs_one_after_the_other_are_readings(text: str, turned: bool) -> None:
+    later = text.replace("4x HDR", "1x HDR").replace("4xHDR", "1xHDR").replace("4x ???", "4x SDR")
+    if turned and text == LINES:
+        later = "".join(reversed(later.splitlines(keepends=True)))
+    ports = read(text + later).ports
+    assert ports is not None
+    rates = ports.filter(pl.col("counter") == "rate", pl.col("peer").str.contains("leaf-1|node1"))
+    assert rates.sort("snapshot").select("value", "snapshot").rows() == [(200.0, 0), (50.0, 1)]
+    assert "unsettled" not in ports["counter"].to_list()
