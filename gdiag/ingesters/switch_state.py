@@ -31,19 +31,20 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 - nothing t
     lines = [line[:_LONGEST] for line in given.data().decode("utf-8", "replace").splitlines()]
     rows: list[tuple[int, int, str, str]] = []
     names: dict[int, str] = {}
+    keys: set[str] = set()
     above, number = "", -1
     for at, line in enumerate(lines, start=1):
         found = _CELL.match(line)
         if found is None:
             continue
         indent, key, value = len(found[1]), found[2].strip(), found[3].strip()
-        if key == "part number":
-            number, above = number + 1, ""
-        number = max(number, 0)
         if indent:
             key = f"{above} {key}"
         else:
             above = key.split()[0] if key.startswith("PSU") else ""
+        if number < 0 or key in keys or key == "part number":  # each key stands once in a screen, this one first
+            number, keys = number + 1, set()
+        keys.add(key)
         if key in {"GUID", "node description"} and value:
             names[number] = value
         rows.append((at, number, key, value))

@@ -29,6 +29,27 @@ def test_states_are_of_their_supply() -> None:
     assert reading.source.notes[0] == "switch 0x1: Quantum switch, 2 power supplies, 4 fans"
 
 
+@pytest.mark.parametrize("lost", ["part number", "part number,product name,PSID", "PSID,GUID"])
+def test_a_switch_begins_where_a_key_comes_again(lost: str) -> None:
+    text = screen(supply="ERROR") + screen(guid="0x2")
+    kept = "".join(
+        line for line in text.splitlines(keepends=True) if line.partition("|")[0].strip() not in lost.split(",")
+    )
+    reading = read(kept)
+    assert reading.facts is not None
+    supplies = reading.facts.filter(reading.facts["key"] == "PSU1 DC power").select("scope", "value").rows()
+    names = (1, 2) if "GUID" in lost else ("0x1", "0x2")
+    assert supplies == [(f"switch {names[0]}", "ERROR"), (f"switch {names[1]}", "OK")]
+    assert len(reading.source.notes) == 2
+
+
+def test_the_end_of_a_switch_is_not_of_the_next() -> None:
+    reading = read(screen(supply="ERROR").partition("PSU0")[2].partition("\n")[2] + screen(guid="0x2"))
+    assert reading.facts is not None
+    supplies = reading.facts.filter(reading.facts["key"] == "PSU1 DC power").select("scope", "value").rows()
+    assert supplies == [("switch 1", "ERROR"), ("switch 0x2", "OK")]
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 900))
 def test_any_cut_raises_nothing_else(cut: int) -> None:
