@@ -30,17 +30,17 @@ _PREFIX: Final = re.compile(r"^([A-Za-z][\w.-]*): ")
 """A host in front of every line, as pdsh and clush print it."""
 _TOOL: Final = re.compile(
     r"# (?:Port|\w+ counters)|\w+:\.{2,}|/sys/class/infiniband|CA '|Errors for|\s*NIC statistics|"
-    r"\s+(?:\w+: \d|CA type|Port \d|State:|Physical state:|Rate:)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) |\d{4}-\d\d-\d\d[T ]|"
+    r"\s+(?:\w+: \d|CA type|Port \d|State:|Physical state:|Rate:)|"
     r"GPU \d+: |\s*Link \d+[:,]|\s*GPU\d+\s+(?:GPU|NIC|X\s|NV\d|SYS|NODE|P[HX]B|PIX|CPU|NUMA)|\s*Identifier\s+: 0x"
 )
-"""Beginnings of lines that only a tool or `date` prints: what stands in front of them is a host."""
+"""Beginnings of lines that only a tool prints: what stands in front is a host; in front of a date it may be a label."""
 _HOST: Final = re.compile(
     r"^\W*(?:host(?:name)?|node)\s*[:=]?\s+([A-Za-z][\w.-]*)\W*$|^\[?\w+@([\w-]+)[\w.]*[: ]", re.IGNORECASE
 )
 _BANNER: Final = re.compile(r"^([=#*-])\1+ *([A-Za-z][\w.-]*)[: ]*(?:\1*)\s*$")
 _CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d")
 _DATE: Final = re.compile(
-    r"^\W*(?:\w+[:=] ?)?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? (?:(\w{3}) +(\d+)|(\d+) (\w{3}) (\d{4})),? (\d\d:\d\d:\d\d)"
+    r"^\W*(?:\w[\w.-]*[:=] ?)?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? (?:(\w{3}) +(\d+)|(\d+) (\w{3}) (\d{4})),? (\d\d:\d\d:\d\d)"
     r"(?: ([AP]M))?(?: ([A-Z]{1,5}|[+-]\d{2,4}))?(?: (\d{4}))?\W*$"
 )
 """`date` in its usual forms: Mon Nov 30 02:16:40 UTC 2026, Mon 30 Nov 2026 02:16:40 AM UTC."""

@@ -166,3 +166,22 @@ def test_links_of_a_gpu_without_a_number_are_no_other_gpus() -> None:
     ports = read(f"{STATUS}GPU {9**25}: NVIDIA H100 (UUID: GPU-9)\n\t Link 7: 26.562 GB/s\n").ports
     assert ports is not None
     assert 7 not in ports["port"].to_list()
+
+
+@pytest.mark.parametrize("clock", ["Date: Mon Nov 30 02:16:40 UTC 2026", "time: 2026-11-30 02:16:40"])
+def test_the_label_of_a_clock_is_no_host(clock: str) -> None:
+    ports = read(f"{ERRORS}{clock}\n{ERRORS}").ports
+    assert ports is not None
+    assert ports["host"].null_count() == ports.height
+    assert ports.filter(ports["counter"] == "nvlink_crc_errors")["time"].to_list() == [None, 1796005000.0]
+
+
+def test_clocks_and_blank_lines_behind_hosts_are_read() -> None:
+    for clock in ("Mon Nov 30 02:16:40 UTC 2026", "2026-11-30 02:16:40"):
+        text = "".join(f"gpu-{n}.x: {line}\n" for n in (1, 2) for line in f"{clock}\n{ERRORS}".splitlines())
+        ports = read(text).ports
+        assert ports is not None
+        assert ports.select("host", "time").unique(maintain_order=True).rows() == [
+            ("gpu-1.x", 1796005000.0),
+            ("gpu-2.x", 1796005000.0),
+        ]
