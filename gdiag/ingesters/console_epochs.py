@@ -69,7 +69,7 @@ def counted(wide: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     again = (change == 1) & (step < step.shift())
     if not again.any() or not (again == (change != 0)).slice(1).all():
         return wide, ()
-    length = float(str(step.max()))
+    length = float(str(step.max())) + (step.min() == 0)  # counted from 0, an epoch has one more than its last
     counted = (epoch - epoch[0]) * length + step
     return wide.with_columns(counted.alias("step")), (
         f"steps begin again every epoch: counted on, {length:.0f} an epoch",

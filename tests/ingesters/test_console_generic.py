@@ -47,6 +47,13 @@ def test_steps_that_begin_again_every_epoch_are_counted_on() -> None:
     assert reading.steps["loss"].to_list() == pytest.approx(VALUES[:12])
 
 
+def test_steps_of_epochs_that_are_counted_from_zero_meet_no_other() -> None:
+    lines = [f"[INFO] Epoch {e} Iter {s} loss {3 - e - s / 10:.2f} time 0.5" for e in range(3) for s in range(10)]
+    reading = read(console_generic, "\n".join(lines) + "\n")
+    assert reading.steps is not None
+    assert reading.steps["step"].to_list() == list(range(30))
+
+
 def test_places_in_epochs_and_lines_of_evaluation() -> None:
     lines = []
     for epoch in (7, 8):
