@@ -14,6 +14,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.ingesters import telemetry, text
+from gdiag.ingesters.values import whole
 from gdiag.reference.nics import nic_line
 from gdiag.schema import TABLES
 
@@ -78,11 +79,11 @@ def events(lines: Iterable[tuple[int, str]], tz: str | None, year: int | None) -
         prefix = _HOST_PREFIX.match(line)
         row: dict[str, object] = {"line": number, "time": time, "zone_known": zoned if time is not None else None}
         if rank:
-            row["rank"] = int(rank[1] or rank[2])
+            row["rank"] = whole(rank[1] or rank[2], bits=32)
         if host or prefix:
             row["host"] = host or (prefix[1] if prefix else None)
         if prefix:
-            row["gpu"] = int(prefix[2])
+            row["gpu"] = whole(prefix[2], bits=32)
         rows.append(row | found)
     if rows and not any(r["time"] is not None for r in rows):
         notes.append("clocks count from boot or are absent: events cannot be placed in time")

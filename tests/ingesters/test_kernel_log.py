@@ -126,3 +126,11 @@ def test_a_clock_without_a_year_takes_that_of_the_steps_beside_it(tmp_path: Path
     (tmp_path / "kern.log").write_text(f"Jan  1 00:10:00 node7 kernel: {XID}\nDec 31 23:55:00 node7 kernel: {XID}\n")
     events = load([tmp_path]).events
     assert sorted(events["time"]) == [1_767_225_300.0, 1_767_226_200.0]
+
+
+def test_numbers_that_no_rank_has_lose_no_other_line() -> None:
+    watchdog = "[rank99999999999999999999]:[E810 03:04:11.0 ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog caught collective operation timeout"
+    reading = read(f"[ 10.5] {XID}\n{watchdog}\n")
+    assert reading.events is not None
+    assert reading.events["kind"].to_list() == ["xid", "nccl_timeout"]
+    assert reading.events["rank"].to_list() == [None, None]
