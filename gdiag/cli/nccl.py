@@ -46,6 +46,8 @@ def nccl(
     from gdiag.analyzers import ANALYZERS
     from gdiag.pipeline import diagnose, held_against
 
+    if baseline is not None and Path(baseline).is_dir():
+        raise UsageError(f"--baseline {baseline} is a folder: give the file of a benchmark or of --baseline-save")
     said = options.configuration(config)
     limit = options.fail_limit(fail_on, said)
     records = options.records(paths, said, None, None, None)

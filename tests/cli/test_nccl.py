@@ -50,6 +50,11 @@ def test_baseline_saved_and_compared(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert code == 1
     assert "of the baseline" in out
     assert run(capsys, loaded)[0] == 0
+    one_line = tmp_path / "one-line.json"
+    one_line.write_text(json.dumps(json.loads(Path(saved).read_text())))
+    assert run(capsys, loaded, "--baseline", str(one_line))[0] == 1
+    with pytest.raises(UsageError, match="is a folder"):
+        app(["nccl", loaded, "--baseline", str(tmp_path)], standalone_mode=False)
 
 
 def test_expectation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
