@@ -45,6 +45,8 @@ _LARGEST: Final = 1 << 27
 _MOST: Final = 20_000
 """Lines looked at that hold one needle."""
 _HEAD: Final = 1 << 16
+_BYTES: Final = (b'"MESSAGE":[', b'"MESSAGE" : [', b'"MESSAGE": [')
+"""A journal's message as numbers of bytes, in which no word can be searched."""
 _KERNEL: Final = ("NVRM: ", "nvidia-nvswitch", "mlx5_core")
 NOTE: Final = "log lines unwrapped from JSON"
 
@@ -90,15 +92,15 @@ def unwrapped(given: Input) -> Unwrapped | None:
 
     Lines that are no objects are passed on as they are, for the reader of the lines to look at.
     """
-    if given.head.lstrip()[:1] not in (b"{", b"[") or given.opened()[1] > _LARGEST:
+    head = given.head.replace(b"\0", b"")
+    if head.lstrip()[:1] not in (b"{", b"[") or given.opened()[1] > _LARGEST:
         return None
-    if not any(f'"{name.rpartition(".")[2]}"'.encode() in given.head for name in (*_MESSAGES, "values")):
+    if not any(f'"{name.rpartition(".")[2]}"'.encode() in head for name in (*_MESSAGES, "values")):
         return None
-    start = list(islice(_records(given.head, whole=False), _LOOK))
-    wrapped = sum(_wraps(record) for record in start)
-    if not start or wrapped < _SHARE * len(start):
+    start = [record for record in islice(_records(head, whole=False), _LOOK) if not isinstance(record, str)]
+    if not start or sum(map(_wraps, start)) < _SHARE * len(start):
         return None
-    data = given.data()
+    data = given.data().replace(b"\0", b"")
     found: list[Line | str] = []
     for record in _records(data, whole=True):
         if not isinstance(record, str) and _claims(record) & _LOSS:
@@ -158,12 +160,12 @@ def events(data: bytes, tz: str | None) -> tuple[pl.DataFrame | None, list[str]]
 def _telling(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Numbered lines that hold one of the needles; found by searching the whole, as most lines hold none."""
     starts: set[int] = set()
-    for needle in machine_lines.NEEDLES:
-        at, own = data.find(needle.encode()), 0
+    for needle in (*(word.encode() for word in machine_lines.NEEDLES), *_BYTES):
+        at, own = data.find(needle), 0
         while at >= 0 and own < _MOST:
             starts.add(data.rfind(b"\n", 0, at) + 1)
             end, own = data.find(b"\n", at), own + 1
-            at = data.find(needle.encode(), end) if end >= 0 else -1
+            at = data.find(needle, end) if end >= 0 else -1
     number, before = 1, 0
     for start in sorted(starts):
         number += data.count(b"\n", before, start)
@@ -195,9 +197,7 @@ def _named(names: tuple[str, ...]) -> frozenset[str]:
     return _TRAINING & claims.known(list(names), Options())
 
 
-def _wraps(record: Mapping[str, object] | str) -> bool:
-    if isinstance(record, str):
-        return False
+def _wraps(record: Mapping[str, object]) -> bool:
     flat = _flat(record)
     if not any(isinstance(flat.get(name), str | list) for name in _MESSAGES):
         return False

@@ -123,6 +123,21 @@ def test_what_is_no_object_is_looked_at_as_it_stands() -> None:
     assert reading.events["host"].to_list()[:5] == [*["node7"] * 4, "node8"]
 
 
+def test_one_record_and_a_cut_one_are_a_wrapped_log() -> None:
+    whole = json.dumps(
+        {"__REALTIME_TIMESTAMP": str(int(AT * 1e6)), "_HOSTNAME": "node7", "_TRANSPORT": "kernel", "MESSAGE": XID}
+    )
+    found = event(read(f"\0{whole}\n{whole[:60]}"))
+    assert (found["kind"], found["host"]) == ("xid", "node7")
+
+
+def test_a_message_of_bytes_among_the_rows_of_a_step_log() -> None:
+    rows: list[object] = [{"step": i, "loss": 3.0} for i in range(20)]
+    rows.insert(9, {"__REALTIME_TIMESTAMP": str(int(AT * 1e6)), "_HOSTNAME": "node7", "MESSAGE": list(XID.encode())})
+    found = event(read(lines(*rows)))
+    assert (found["kind"], found["line"], found["host"]) == ("xid", 10, "node7")
+
+
 def test_fields_of_other_types_do_not_hide_the_message() -> None:
     record = {"@timestamp": ISO, "log": {"offset": 7}, "message": XID, "host": {"name": "node7"}}
     assert event(read(lines(record, record)))["host"] == "node7"
