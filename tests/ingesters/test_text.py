@@ -33,6 +33,13 @@ def test_scalars_lose_the_type_around_them(printed: str, cleaned: str) -> None:
     assert text.clean(printed.encode()).decode() == cleaned
 
 
+@pytest.mark.parametrize("printed", [b"tensor(3.75, device='cuda:0')", b"np.float32(3.75)", b"np.bool(3.75)"])
+def test_two_typed_scalars_in_a_long_console_are_seen(printed: bytes) -> None:
+    others = b"iteration (ms): 5 | f(x) g1(x)\n" * 30_000
+    for data in (others + b"loss " + printed + b"\n" + others, printed + b"\n" + others, others + printed):
+        assert text.clean(data) == data.replace(printed, b"3.75")
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_lines(data: bytes) -> None:
