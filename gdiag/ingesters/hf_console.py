@@ -25,9 +25,7 @@ _SNIFF: Final = re.compile(
     rb"|\{'[^\n{}]*'[\w/]*loss': [^\n{}]*'step': [^\n{}]*\}|\{'(?:global_)?step': [^\n{}]*'[\w/]*loss': [^\n{}]*\}"
 )
 _DICT: Final = re.compile(r"\{'[\w/ .-]+':[^{}]*\}?")
-_PAIR: Final = re.compile(
-    rf"""'([\w/ .()-]+)':\s*(?:'\s*)?\[?(?:(?:np\.)?(?:float|int)\d*\(|tensor\()?({plain.NUMBER})\)?\]?'?\s*(?=[,}}])"""
-)
+_PAIR: Final = re.compile(rf"""'([\w/ .()-]+)':\s*(?:'\s*)?\[?({plain.NUMBER})\]?'?\s*(?=[,}}])""")
 _BAR: Final = re.compile(r"(?:^|[\s|])(\d+)/(\d+) \[")
 
 
