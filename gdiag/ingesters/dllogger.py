@@ -7,15 +7,13 @@ Known from source code (dllogger/logger.py, JSONStreamBackend).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import console, flat
-from gdiag.ingesters import text as plain
+from gdiag.ingesters import console, flat, json_events
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
 
@@ -39,21 +37,12 @@ def read(given: Input, options: Options) -> Reading:
     table = console.lines_of(given)
     marked = table.filter(pl.col("text").str.contains(_MARK, literal=True))
     bad: list[dict[str, object]] = []
-    wide = _frame(list(_placed(_events(marked, bad))))
+    events = json_events.events(marked, _MARK, "a DLLL event that is no JSON", bad)
+    logged = (e for e in events if e[1].get("type", "LOG") == "LOG" and isinstance(e[1].get("data"), dict))
+    wide = _frame(list(_placed(logged)))
     rejects = pl.DataFrame(bad, schema=console.no_rejects().schema)
     rest = table.filter(~pl.col("line").is_in(marked["line"].to_list()))
     return console.finish(given, options, FORMAT, Found(rest, wide, rejects), rename=_RENAME)
-
-
-def _events(marked: pl.DataFrame, bad: list[dict[str, object]]) -> Iterator[tuple[int, dict[str, object]]]:
-    for line, text in marked.iter_rows():
-        try:
-            event = json.loads(text[text.index(_MARK) + len(_MARK) :])
-        except (ValueError, RecursionError):
-            bad.append({"line": line, "reason": "a DLLL event that is no JSON", "text": plain.redact(text, 200)})
-            continue
-        if isinstance(event, dict) and event.get("type", "LOG") == "LOG" and isinstance(event.get("data"), dict):
-            yield line, event
 
 
 def _placed(events: Iterator[tuple[int, dict[str, object]]]) -> Iterator[dict[str, flat.Cell]]:

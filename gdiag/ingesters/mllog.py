@@ -7,16 +7,13 @@ out. `eval_accuracy` of the GPT-3 and Llama benchmarks is a log perplexity (trai
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import console
-from gdiag.ingesters import text as plain
+from gdiag.ingesters import console, json_events
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.model import Exit, Value
@@ -49,7 +46,7 @@ def read(given: Input, options: Options) -> Reading:
     config: dict[str, Value] = {}
     rows: list[dict[str, float | int | str]] = []
     status = ""
-    for line, event in _events(marked, bad):
+    for line, event in json_events.events(marked, _MARK, "an MLLOG event that is no JSON", bad):
         key, value, about = str(event.get("key")), event.get("value"), event.get("metadata")
         about = about if isinstance(about, dict) else {}
         if key in _CONFIG and isinstance(value, int | float | str) and not isinstance(value, bool):
@@ -76,18 +73,6 @@ def read(given: Input, options: Options) -> Reading:
     reading = console.finish(given, options, FORMAT, found, rename=_RENAME)
     ended: Exit = "clean" if status == "success" else "abnormal" if status else reading.exit
     return replace(reading, exit=ended)
-
-
-def _events(marked: pl.DataFrame, bad: list[dict[str, object]]) -> Iterator[tuple[int, dict[str, object]]]:
-    for line, text in marked.iter_rows():
-        try:
-            event = json.loads(text[text.index(_MARK) + len(_MARK) :].strip())
-        except (ValueError, RecursionError):
-            if "{" in text.split(_MARK, 1)[1][:4]:
-                bad.append({"line": line, "reason": "an MLLOG event that is no JSON", "text": plain.redact(text, 200)})
-            continue
-        if isinstance(event, dict):
-            yield line, event
 
 
 def _position(about: dict[str, object]) -> tuple[int | None, str]:
