@@ -8,6 +8,7 @@ out. `eval_accuracy` of the GPT-3 and Llama benchmarks is a log perplexity (trai
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -67,9 +68,9 @@ def read(given: Input, options: Options) -> Reading:
                 **numbers,
             }
         )
-    wide, notes = _frame(rows, config)
+    wide, notes, counted = _frame(rows, config)
     rejects = pl.DataFrame(bad, schema=console.no_rejects().schema)
-    found = Found(table.filter(~pl.col("line").is_in(marked["line"].to_list())), wide, rejects, notes, config)
+    found = Found(table.filter(~pl.col("line").is_in(marked["line"].to_list())), wide, rejects, notes, config | counted)
     reading = console.finish(given, options, FORMAT, found, rename=_RENAME)
     ended: Exit = "clean" if status == "success" else "abnormal" if status else reading.exit
     return replace(reading, exit=ended)
@@ -113,13 +114,17 @@ def _with_samples(wide: pl.DataFrame, gap: float, batch: Value | None) -> pl.Dat
     return wide.with_columns(samples) if samples.count() and "samples" not in wide.columns else wide
 
 
-def _frame(rows: list[dict[str, float | int | str]], config: dict[str, Value]) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _frame(
+    rows: list[dict[str, float | int | str]], config: Mapping[str, Value]
+) -> tuple[pl.DataFrame, tuple[str, ...], dict[str, Value]]:
+    """The rows side by side, what has to be said of them, and the unit of their steps as a setting where it is another."""
     if not rows:
-        return pl.DataFrame(schema={"line": pl.Int64, "step": pl.Int64}), ()
+        return pl.DataFrame(schema={"line": pl.Int64, "step": pl.Int64}), (), {}
     names = dict.fromkeys(name for row in rows for name in row)
     types = {n: pl.Int64 if n in ("line", "step") else pl.String if n == "unit" else pl.Float64 for n in names}
     wide = pl.DataFrame(rows, schema=types)
     notes: list[str] = []
+    unit: dict[str, Value] = {}
     counts = wide["unit"].value_counts(sort=True)
     units = counts["unit"].to_list()
     main = wide.filter(pl.col("unit") == units[0])["step"]
@@ -134,7 +139,7 @@ def _frame(rows: list[dict[str, float | int | str]], config: dict[str, Value]) -
     middle = wide["step"].unique().sort().diff().drop_nulls().median()
     gap = float(middle) if isinstance(middle, int | float) else 0.0
     if "step" not in units or gap > 20:
-        config["step_unit"] = "epochs" if units == ["epoch_num"] else "samples or tokens"
+        unit["step_unit"] = "epochs" if units == ["epoch_num"] else "samples or tokens"
         notes.append(
             f"steps are the file's {' and '.join(units)} (samples or tokens, {gap:.0f} apart), not optimizer steps"
         )
@@ -144,4 +149,4 @@ def _frame(rows: list[dict[str, float | int | str]], config: dict[str, Value]) -
             wide = wide.rename({"eval_accuracy": "eval_loss"})
         else:
             notes.append("eval_accuracy is an accuracy here and no loss")
-    return wide.drop("unit", "throughput", strict=False), tuple(notes)
+    return wide.drop("unit", "throughput", strict=False), tuple(notes), unit

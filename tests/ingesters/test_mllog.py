@@ -41,6 +41,7 @@ def test_series_config_and_exit() -> None:
     assert reading.steps["samples"].to_list() == [1152.0 * i for i in range(1, 9)] + [9216.0]
     assert reading.steps["eval_loss"].to_list()[-1] == 7.6
     assert reading.config["batch_size"] == 1152
+    assert reading.config["step_unit"] == "samples or tokens"
     assert reading.exit == "clean"
     assert any("not optimizer steps" in note for note in reading.source.notes)
 
