@@ -43,6 +43,40 @@ def test_iterations_of_epochs_are_counted_on_and_validation_stands_at_the_last()
     assert steps.filter(steps["eval_loss"].is_not_null())["step"].to_list() == [20]
 
 
+@pytest.mark.parametrize(
+    ("said", "steps"),
+    [
+        ([[epoch, 100] for epoch in range(4)], [100, 200, 300, 400]),
+        ([[epoch, i] for epoch in range(3) for i in range(5)], list(range(15))),
+        ([[epoch, i, 5] for epoch in range(1, 4) for i in range(1, 6)], list(range(1, 16))),
+        ([[epoch, 50 * epoch + i] for epoch in range(3) for i in range(10, 60, 10)], list(range(10, 160, 10))),
+        ([[0, 10], [0, 20], [1, 20], [1, 30]], [10, 20, 20, 30]),
+        ([[0, 1], [0, 2], [1, 1], [0, 2], [1, 1], [1, 2]], [1, 2, 3, 2, 3, 4]),
+        ([5, 10, 15], [5, 10, 15]),
+        ([[0], [1], [2]], [0, 1, 2]),
+    ],
+    ids=[
+        "one an epoch",
+        "from 0",
+        "of how many",
+        "whole run",
+        "whole run, met twice",
+        "resumed",
+        "number",
+        "epochs alone",
+    ],
+)
+def test_steps_of_positions(said: list[object], steps: list[int]) -> None:
+    positions = [at for at in map(dllogger._position, said) if at is not None]
+    assert dllogger._steps(positions) == steps
+
+
+def test_an_iteration_an_epoch_makes_rows_of_their_own() -> None:
+    steps = read(dllogger, "\n".join(line([epoch, 100], {"loss": 3.0 - epoch / 9}) for epoch in range(9)) + "\n").steps
+    assert steps is not None
+    assert steps["step"].to_list() == list(range(100, 1000, 100))
+
+
 def test_a_torn_event_is_kept_as_a_reject() -> None:
     reading = read(dllogger, "\n".join([*LINES, LINES[8][:60]]) + "\n")
     assert reading.steps is not None
