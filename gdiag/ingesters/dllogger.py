@@ -17,6 +17,7 @@ import polars as pl
 from gdiag.ingesters import console, flat, json_events
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.run_config import canonical_config
 
 FORMAT: Final = "dllogger"
 _MARK: Final = "DLLL "
@@ -39,11 +40,13 @@ def read(given: Input, options: Options) -> Reading:
     marked = table.filter(pl.col("text").str.contains(_MARK, literal=True))
     bad: list[dict[str, object]] = []
     events = json_events.events(marked, _MARK, "a DLLL event that is no JSON", bad)
-    logged = (e for e in events if e[1].get("type", "LOG") == "LOG" and isinstance(e[1].get("data"), dict))
+    logged = [e for e in events if e[1].get("type", "LOG") == "LOG" and isinstance(e[1].get("data"), dict)]
     wide = _frame(list(_rows(logged)))
+    said = [canonical_config(event["data"]) for _, event in logged if event.get("step") == "PARAMETER"]  # type: ignore[arg-type]
+    config = {name: value for settings in reversed(said) for name, value in settings.items()}
     rejects = pl.DataFrame(bad, schema=console.no_rejects().schema)
     rest = table.filter(~pl.col("line").is_in(marked["line"].to_list()))
-    return console.finish(given, options, FORMAT, Found(rest, wide, rejects), rename=_RENAME)
+    return console.finish(given, options, FORMAT, Found(rest, wide, rejects, config=config), rename=_RENAME)
 
 
 def _position(said: object) -> tuple[int, ...] | None:

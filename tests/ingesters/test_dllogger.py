@@ -77,6 +77,17 @@ def test_an_iteration_an_epoch_makes_rows_of_their_own() -> None:
     assert steps["step"].to_list() == list(range(100, 1000, 100))
 
 
+def test_settings_are_kept_and_the_summary_stands_at_the_last_step() -> None:
+    summary = [line([], {"loss": 9.0}), line("PARAMETER", {"seed": 7, "batch_size": 64})]
+    reading = read(dllogger, "\n".join([*LINES[:-1], *summary]) + "\n")
+    assert reading.config == {"batch_size": 32, "lr": 0.1, "seed": 7}
+    assert reading.steps is not None
+    assert reading.steps["loss"].to_list() == [3.0] * 10 + [2.0] * 10
+    summed = read(dllogger, LINES[3] + "\n" + line([], {"grad_norm": 2.0}) + "\n").steps
+    assert summed is not None
+    assert summed.select("step", "grad_norm").rows() == [(2, 2.0)]
+
+
 def test_a_torn_event_is_kept_as_a_reject() -> None:
     reading = read(dllogger, "\n".join([*LINES, LINES[8][:60]]) + "\n")
     assert reading.steps is not None
