@@ -14,7 +14,7 @@ from gdiag.ingesters.reading import Input
 
 LONGEST: Final = 1 << 30
 """A longer document is no log, B."""
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|["\[\]{},]', re.DOTALL)
 _CLOSING: Final = {"[": "]", "{": "}"}
 _REJECTS: Final = {"line": pl.Int64(), "reason": pl.String(), "text": pl.String()}
 _TRIES: Final = 4
@@ -34,7 +34,7 @@ def document(given: Input) -> tuple[object, pl.DataFrame | None]:
     try:
         return json.loads(text), None
     except json.JSONDecodeError as error:
-        found, end = _before(text, error.pos)
+        found, end = before(text, error.pos)
         if found is None:
             raise InputError(f"{given.path} is a damaged JSON document ({error})") from error
     except (ValueError, RecursionError) as error:
@@ -45,7 +45,7 @@ def document(given: Input) -> tuple[object, pl.DataFrame | None]:
     return found, pl.DataFrame(bad, schema=_REJECTS, orient="row")
 
 
-def _before(text: str, damage: int) -> tuple[object | None, int]:
+def before(text: str, damage: int) -> tuple[object | None, int]:
     """The document up to the last complete value before the damage, its brackets closed, and where that ends."""
     open_: list[str] = []
     ends: list[tuple[int, str]] = []
@@ -58,6 +58,8 @@ def _before(text: str, damage: int) -> tuple[object | None, int]:
             if not open_ or open_.pop() != sign:
                 break
             ends.append((token.end(), "".join(reversed(open_))))
+        elif sign == '"':
+            break  # The string is not closed before the damage: what stands in it is no sign.
         elif sign == ",":
             ends.append((token.start(), "".join(reversed(open_))))
         del ends[:-_TRIES]

@@ -153,6 +153,11 @@ def test_a_sacred_file_damaged_in_mid_value_or_from_the_start() -> None:
         sacred_losses("}" + text)
 
 
+def test_commas_inside_a_damaged_string_end_no_value() -> None:
+    text = json.dumps({"training.loss": METRICS["training.loss"], "note": "a, b, c, d, e, f\n"})
+    assert sacred_losses(text.replace("\\n", "\n")) == [4.0, *VALUES[1:]]
+
+
 @pytest.mark.parametrize("old", [True, False])
 def test_cut_golden_values_give_those_before_the_cut(tmp_path: Path, old: bool) -> None:
     losses = [8 - i / 64 for i in range(100)]
