@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, telemetry
+from gdiag.ingesters import console, json_salvage, telemetry
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import whole
 from gdiag.model import Source
@@ -39,8 +39,9 @@ _JSON: Final = re.compile(
     rb'^\s*\{\s*"card\d+"\s*:|^\s*(?:\{\s*"gpu_data"\s*:\s*)?\[?\s*\{\s*"gpu"\s*:\s*\d+\s*,.{0,4096}?"(?:gfx_activity|socket_power|hotspot)"',
     re.DOTALL,
 )
+_LIST: Final = re.compile(r'\{\s*"gpu_data"\s*:\s*\[\s*(?=\{\s*"gpu")')
 _CARD: Final = re.compile(r'"(card\d+)"\s*:\s*\{')
-_NEXT: Final = re.compile(r'\{\s*"(?:card0|gpu)"\s*:')
+_NEXT: Final = re.compile(r'\{\s*"(?:card\d+|gpu|gpu_data)"\s*:')
 _PAIR: Final = re.compile(r'"([^"\n]{1,200})"\s*:\s*(?:"([^"\n]{0,200})"|(-?\d+(?:\.\d+)?)(?=\s*[,}\n]))')
 _CSV: Final = re.compile(
     rb"(?m)^device,.*Temperature \(Sensor|^(?:timestamp,)?gpu,.*(?:gfx_activity|socket_power|hotspot)"
@@ -95,10 +96,14 @@ def _from_json(given: Input, bad: list[tuple[int, str, str]]) -> list[tuple[int,
         line = text.count("\n", 0, at) + 1
         try:
             document, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            if opened := _LIST.match(text, at):
+                at = opened.end()  # Its GPUs are read one by one, so that only the damaged one is cut.
+                continue
             again = _NEXT.search(text, at + 1)
             end = again.start() if again else len(text)
-            document = _complete(text[at:end])
+            damage = min(end, error.pos if isinstance(error, json.JSONDecodeError) else end)
+            document = _complete(text[at:end], damage - at)
             bad.append((line, f"damaged JSON: {_count(document)} complete values of it are kept", text[at:end].strip()))
         for name, values in document.items() if isinstance(document, dict) else ():
             if re.fullmatch(r"card\d+", name) and isinstance(values, dict):
@@ -123,22 +128,24 @@ def _leaves(record: dict[str, object], above: str = "", depth: int = 0) -> dict[
     return found
 
 
-def _complete(text: str) -> dict[str, dict[str, str]]:
-    """Card → the values of a damaged document that are written out to their end."""
-    cards: dict[str, dict[str, str]] = {}
+def _complete(text: str, damage: int) -> dict[str, object]:
+    """The values of a damaged document that are written out to their end: by card, or a GPU's tree up to the damage."""
     starts = list(_CARD.finditer(text))
+    if not starts:
+        tree, _ = json_salvage.before(text, damage)
+        return tree if isinstance(tree, dict) else {}
+    cards: dict[str, object] = {}
     for i, start in enumerate(starts):
         part = text[start.end() : starts[i + 1].start() if i + 1 < len(starts) else len(text)]
         cards[start[1]] = {name: word or figure for name, word, figure in _PAIR.findall(part)}
     return cards
 
 
-def _count(document: object) -> int:
-    return (
-        sum(len(values) for values in document.values() if isinstance(values, dict))
-        if isinstance(document, dict)
-        else 0
-    )
+def _count(document: dict[str, object]) -> int:
+    """Values of the cards, or of the tree of a GPU."""
+    if "gpu" in document:
+        return len(_leaves(document)) - 1
+    return sum(len(values) for values in document.values() if isinstance(values, dict))
 
 
 def _from_csv(given: Input, bad: list[tuple[int, str, str]]) -> list[tuple[int, dict[str, str]]]:

@@ -100,6 +100,15 @@ def test_documents_after_a_damaged_one_are_read() -> None:
     assert reading.source.rejected == 1
 
 
+def test_documents_of_another_card_than_the_first_are_read_past_damage() -> None:
+    one = json.dumps({"card1": CARD})
+    reading = read("\n".join([one, one, one[:120], *[one] * 7]) + "\n")
+    assert reading.gpus is not None
+    assert reading.gpus["line"].to_list() == list(range(1, 11))
+    assert reading.gpus["temperature"].null_count() == 0
+    assert reading.source.rejected == 1
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 300))
 def test_any_cut_keeps_the_cards_before_it(cut: int) -> None:
@@ -126,8 +135,24 @@ def test_the_tree_of_amd_smi(wrap: Callable[[object], object]) -> None:
     assert frame["gpu"].to_list() == [3, 4]
 
 
-def test_a_cut_tree_keeps_its_complete_gpus() -> None:
-    text = json.dumps({"gpu_data": [METRIC, METRIC | {"gpu": 4}]}, indent=2)
-    frame = read(text[:-300]).gpus
+@pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: {"gpu_data": rows}])
+def test_a_cut_tree_keeps_its_complete_gpus_and_values(wrap: Callable[[object], object]) -> None:
+    text = json.dumps(wrap([METRIC, METRIC | {"gpu": 4}]), indent=2)
+    reading = read(text[: text.rindex('"mem_usage"')])
+    assert reading.gpus is not None
+    assert reading.gpus.select("gpu", "power", "temperature", "memory_used").rows() == [
+        (3, 742, 78, 2.0**32),
+        (4, 742, 78, None),
+    ]
+    assert reading.rejects is not None
+    assert reading.rejects["reason"].to_list() == ["damaged JSON: 7 complete values of it are kept"]
+
+
+def test_a_damaged_gpu_costs_no_other() -> None:
+    text = json.dumps({"gpu_data": [METRIC | {"gpu": i} for i in range(4)]}, indent=2)
+    at = text.index('"hotspot"', text.index('"gpu": 1'))
+    frame = read(text[:at] + "?" + text[at:] + text).gpus
     assert frame is not None
-    assert frame["gpu"].to_list() == [3]
+    assert frame["gpu"].to_list() == [0, 1, 2, 3] * 2
+    assert frame["temperature"].null_count() <= 1
+    assert frame["power"].null_count() == 0
