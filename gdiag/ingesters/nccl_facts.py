@@ -30,7 +30,7 @@ _PATTERNS: Final[tuple[tuple[str, str, str, str], ...]] = (
     ("config", "validation", "nThread ", r"validation: (\d+)"),
     ("footer", "out_of_bounds", "Out of bounds", r"Out of bounds values : (\d+ \w+)"),
     ("footer", "average_busbw", "Avg bus", r"Avg bus bandwidth\s*: *([\d.e+]+)"),
-    ("footer", "average_verdict", "Avg bus", r"Avg bus bandwidth\s*: [\d.e+]+ +(OK|FAILED)"),
+    ("footer", "average_verdict", "Avg bus", r"Avg bus bandwidth\s*: *[\d.e+]+ +(OK|FAILED)"),
     ("wrong", "rank", "#wrong=", r"^\s*rank=(\d+) #wrong="),
     ("failure", "test", "Test ", r"(\S*:? ?Test (?:NCCL|CUDA) failure .*)$"),
     ("failure", "timeout", "Test ", r"(\S*: Test timeout .*)$"),

@@ -176,6 +176,15 @@ def test_tables_without_the_column_of_wrong_elements() -> None:
     assert table["root"].to_list() == [-1, -1]
 
 
+@pytest.mark.parametrize("gap", ["", " ", "  "])
+def test_mean_and_verdict_of_the_footer_are_facts(gap: str) -> None:
+    data = _NO_CHECK.replace(": 230.7", f":{gap}230.7 OK").encode()
+    facts = nccl_tests.read(Input("bench.txt", data, content=data), Options()).facts
+    assert facts is not None
+    footer = dict(facts.filter(facts["scope"] == "footer").select("key", "value").rows())
+    assert footer == {"average_busbw": "230.7", "average_verdict": "OK"}
+
+
 def test_colours_and_counts_in_powers_change_no_figure() -> None:
     plain = text(Bench(sizes=(1 << 20, 1 << 30)))
     shown = plain.replace(" 268435456 ", "   2.68e+8 ")
