@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Final
 
 from gdiag.errors import InputError
@@ -63,14 +64,7 @@ def read(given: Input, options: Options) -> Reading:
     if trained < len(rows):
         notes.append(f"{len(rows) - trained} entries without a training loss (evaluation)")
     got = columns.reading(given.path, FORMAT, frame, options, notes=notes, rows=trained or len(rows))
-    return Reading(
-        got.source,
-        got.steps,
-        got.layers,
-        got.layer_columns,
-        rejects=got.rejects,
-        config={**got.config, **_config(text, start)},
-    )
+    return replace(got, config={**got.config, **_config(text, start)})
 
 
 def _config(text: str, history: int) -> dict[str, Value]:

@@ -89,6 +89,17 @@ def test_trainer_state(tmp_path: Path) -> None:
     assert state().splitlines()[line - 1].strip() == "{"
 
 
+def test_checkpoints_in_a_trainer_state_are_events() -> None:
+    history = [
+        {"loss": 2.0, "step": i, **({"message": f"checkpoint saved to out/{i}"} if i % 10 == 0 else {})}
+        for i in range(1, 41)
+    ]
+    content = json.dumps({"log_history": history}).encode()
+    events = trainer_state.read(Input("x", content, content=content), Options()).events
+    assert events is not None
+    assert events.select("step", "kind").rows() == [(10 * i, "checkpoint") for i in range(1, 5)]
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(100, len(state())))
 def test_a_cut_trainer_state_keeps_complete_entries(cut: int) -> None:
