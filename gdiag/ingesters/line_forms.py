@@ -34,8 +34,10 @@ _MISSES: Final = 3
 """Forms that fit under a twentieth of the lines of their length before the others are left."""
 _LONGEST: Final = 4096
 _AT_ONCE: Final = 1 << 20
-_THREADS: Final = 2
 """Bytes of lines that are worked on at a time: few enough for the processor's cache, enough for threads to seldom wait."""
+_THREADS: Final = 2
+"""Parts worked on side by side: numpy lets another thread go on while it works, but between its calls each waits for the
+interpreter, so that more threads would wait for one another; two processors stand in any machine."""
 _DIGIT: Final = re.compile("[0-9]")
 _NUMBER: Final = re.compile(r"(-?)([0-9]+(?:,[0-9]{3})*)(?:\.([0-9]*))?(?:[eE]([-+]?)([0-9]{1,2}))?")
 _MOST: Final = 15
