@@ -129,7 +129,11 @@ def test_a_clock_without_a_year_takes_that_of_the_steps_beside_it(tmp_path: Path
 
 
 def test_numbers_that_no_rank_has_lose_no_other_line() -> None:
-    watchdog = "[rank99999999999999999999]:[E810 03:04:11.0 ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog caught collective operation timeout"
+    watchdog = (
+        "[rank99999999999999999999]:[E810 03:04:11.0 ProcessGroupNCCL.cpp:683] [Rank 99999999999999999999] Watchdog caught collective "
+        "operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600096 "
+        "milliseconds before timing out."
+    )
     reading = read(f"[ 10.5] {XID}\n{watchdog}\n")
     assert reading.events is not None
     assert reading.events["kind"].to_list() == ["xid", "nccl_timeout"]
