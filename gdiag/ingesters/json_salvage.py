@@ -39,10 +39,14 @@ def document(given: Input) -> tuple[object, pl.DataFrame | None]:
             raise InputError(f"{given.path} is a damaged JSON document ({error})") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{given.path} is a damaged JSON document ({error})") from error
+    return found, left(text, end)
+
+
+def left(text: str, end: int) -> pl.DataFrame:
+    """What stands behind the last complete value, as a reject."""
     rest = text[end:].strip().lstrip(",").strip()
     reason = f"cut or damaged: {len(rest)} characters to the end of the file not read"
-    bad = [(text.count("\n", 0, end) + 1, reason, values.escape(rest))]
-    return found, pl.DataFrame(bad, schema=_REJECTS, orient="row")
+    return pl.DataFrame([(text.count("\n", 0, end) + 1, reason, values.escape(rest))], schema=_REJECTS, orient="row")
 
 
 def before(text: str, damage: int) -> tuple[object | None, int]:

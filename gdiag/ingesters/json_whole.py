@@ -10,18 +10,16 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import claims, columns, flat, values
+from gdiag.ingesters import claims, columns, flat, json_salvage
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT = "json"
-_LONGEST: Final = 1 << 30
 _LONGEST_LINE: Final = 16 << 20
 _LINE: Final = 60_000
 _SOME: Final = 2
 """Complete items that make a damaged document worth reading."""
 _DECODER: Final = json.JSONDecoder()
 _BETWEEN: Final = re.compile(r"[\s,]+")
-_REJECTS: Final = {"line": pl.Int64(), "reason": pl.String(), "text": pl.String()}
 _MORE: Final = "one object of final values: no series"
 
 
@@ -63,26 +61,27 @@ def read(given: Input, options: Options) -> Reading:
     Raises:
         InputError: damaged from the start, or without a series.
     """
-    rejects = None
-    try:
-        document = parse(given)
-    except InputError:
-        document, rejects = _before_damage(given) if given.opened()[1] <= _LONGEST else ([], None)
-        if len(document) < _SOME:
-            raise
+    document, rejects = json_salvage.document(given)
+    if rejects is not None:
+        items, more = _glued(given)
+        if len(items) > (len(document) if isinstance(document, list) else 1):
+            document, rejects = items, more
     if isinstance(document, dict):
         rows, lists = rows_in(document)
         if lists and not rows:
-            frame = _columns(lists)
+            frame = _columns(lists, cut=rejects is not None)
             if frame is None:
                 raise InputError(f"{given.path} is a JSON object whose lists have different lengths: no table")
             least = _NAMED if claims.known(frame.columns, options) else _UNNAMED
             if frame.height < least:
                 raise InputError(f"{given.path} is {_MORE}")
             note = f"one object of columns with {frame.height} values each"
-            return columns.reading(given.path, FORMAT, frame, options, notes=[note], rows=1, line=None)
+            return columns.reading(given.path, FORMAT, frame, options, notes=[note], rows=1, line=None, rejects=rejects)
     else:
         rows = [flat.flatten(row) for row in document if isinstance(row, dict)] if isinstance(document, list) else []
+    rows = [row for row in rows if row]
+    if rejects is not None and len(rows) < _SOME:
+        raise InputError(f"{given.path} is a damaged JSON document with {len(rows) or 'no'} complete row")
     if not rows:
         raise InputError(f"{given.path} is {_MORE}" if isinstance(document, dict) else f"{given.path} holds no rows")
     frame = flat.to_frame(rows, range(1, len(rows) + 1))
@@ -90,8 +89,8 @@ def read(given: Input, options: Options) -> Reading:
     return columns.reading(given.path, FORMAT, frame, options, rejects=rejects)
 
 
-def _before_damage(given: Input) -> tuple[list[object], pl.DataFrame]:
-    """Every complete item of a list that is cut or damaged, or of items glued together, and the rest as a reject."""
+def _glued(given: Input) -> tuple[list[object], pl.DataFrame | None]:
+    """Every complete item of documents glued together, or of a list without commas, and what is left as a reject."""
     text = given.data().decode("utf-8", errors="replace").lstrip().removeprefix("[")
     found: list[object] = []
     position = 0
@@ -101,30 +100,12 @@ def _before_damage(given: Input) -> tuple[list[object], pl.DataFrame]:
         except (ValueError, RecursionError):
             break
         found.append(item)
-    rest = text[start:].strip()
-    bad = [(text.count("\n", 0, start) + 1, f"no JSON object, and {len(rest)} characters to the end of the file not read",
-            values.escape(rest))]  # fmt: skip
-    return found, pl.DataFrame(bad if rest.strip("]") else [], schema=_REJECTS, orient="row")
+    return found, json_salvage.left(text, start) if text[start:].strip().strip("]") else None
 
 
 def _gap(text: str, position: int) -> int:
     matched = _BETWEEN.match(text, position)
     return matched.end() - position if matched else 0
-
-
-def parse(given: Input) -> object:
-    """The document.
-
-    Raises:
-        InputError: it is no complete JSON document.
-    """
-    data = given.data()
-    if len(data) > _LONGEST:
-        raise InputError(f"{given.path} is one JSON document of {len(data) >> 20} MiB: too large to be a log")
-    try:
-        return json.loads(data.decode("utf-8", errors="replace"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{given.path} is a damaged JSON document ({error})") from error
 
 
 def rows_in(document: Mapping[str, object]) -> tuple[list[dict[str, flat.Cell]], dict[str, list[object]]]:
@@ -139,8 +120,12 @@ def rows_in(document: Mapping[str, object]) -> tuple[list[dict[str, flat.Cell]],
     return [flat.flatten(row) for row in rows], lists
 
 
-def _columns(lists: Mapping[str, list[object]]) -> pl.DataFrame | None:
-    """Columns of the commonest length that is above one."""
+def _columns(lists: Mapping[str, list[object]], *, cut: bool) -> pl.DataFrame | None:
+    """Columns of the commonest length that is above one; where the document is cut, its last list may end before the others."""
+    if cut and len(lists) > 1:
+        *others, last = lists
+        length = len(max((lists[name] for name in others), key=len))
+        lists = {**lists, last: [*lists[last], *[None] * (length - len(lists[last]))]}
     lengths = [len(v) for v in lists.values()]
     length = max(set(lengths), key=lambda n: (lengths.count(n), n))
     kept = {k: v for k, v in lists.items() if len(v) == length}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,33 @@ def test_a_list_of_rows(tmp_path: Path, indent: int | None) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_a_list_that_is_cut_gives_its_complete_rows(tmp_path: Path, indent: int | None) -> None:
+def test_a_list_that_is_cut_gives_its_complete_values(tmp_path: Path, indent: int | None) -> None:
     text = json.dumps([{"step": i, "loss": 2.5} for i in range(40)], indent=indent)
     (tmp_path / "log.json").write_text(text[:-20])
     records = load([tmp_path / "log.json"])
-    assert records.steps["step"].to_list() == list(range(39))
-    assert records.rejects["line"].to_list() == [1 if indent is None else 2 + 39 * 4]
+    assert records.steps["step"].to_list() == list(range(39 if indent is None else 40))
+    assert records.steps["loss"].drop_nulls().to_list() == [2.5] * 39
+    assert records.rejects["line"].to_list() == [1 if indent is None else 3 + 39 * 4]
     assert "not read" in records.rejects["reason"][0]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"rows": [{"step": i, "loss": 2.5} for i in range(40)]},
+        {"step": list(range(40)), "loss": [2.5] * 40},
+        {"loss": [2.5] * 40},
+    ],
+    ids=["rows", "columns", "column"],
+)
+def test_a_cut_object_gives_what_is_complete(tmp_path: Path, document: object, indent: int | None) -> None:
+    text = json.dumps(document, indent=indent)
+    (tmp_path / "log.json").write_text(text[:-60])
+    records = load([tmp_path / "log.json"])
+    losses = records.steps["loss"].drop_nulls().to_list()
+    assert losses == [2.5] * len(re.findall(r"2\.5\s*[,}\]]", text[:-60]))
+    assert records.rejects.height == 1
 
 
 def test_objects_glued_together_are_all_read(tmp_path: Path) -> None:
