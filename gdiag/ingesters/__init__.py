@@ -139,15 +139,6 @@ def _below_others(given: Input, options: Options) -> Reading | None:
     return None
 
 
-def _misled(given: Input, ingester: Ingester) -> bool:
-    """Whether what stands above a log may have told its format: a traceback, or a bracket that opens nothing."""
-    if ingester.FORMAT == job_log.FORMAT:
-        return True
-    first, _, rest = given.head.lstrip().partition(b"\n")
-    opened = {b"{": b'"}', b"[": b'{["]-0123456789'}.get(first.strip())
-    return opened is not None and rest.lstrip()[:1] not in [bytes([sign]) for sign in opened]
-
-
 def _read(given: Input, options: Options) -> Reading:
     if given.refusal:
         raise InputError(given.refusal)
@@ -162,7 +153,8 @@ def _read(given: Input, options: Options) -> Reading:
         if (below := _below_others(given, options)) is None:
             raise InputError(f"{given.path} is of no format that gdiag knows")
         return _noted(given, below)
-    if _misled(given, ingester) and (below := _below_others(given, options)) is not None:
+    # A traceback tells a job's log, and a log may stand below it.
+    if ingester.FORMAT == job_log.FORMAT and (below := _below_others(given, options)) is not None:
         return _noted(given, below)
     try:
         reading = ingester.read(given, options)

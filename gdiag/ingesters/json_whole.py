@@ -20,6 +20,8 @@ _SOME: Final = 2
 """Complete items that make a damaged document worth reading."""
 _DECODER: Final = json.JSONDecoder()
 _BETWEEN: Final = re.compile(r"[\s,]+")
+_OPENED: Final = {b"{": (b'"', b"}"), b"[": (b"{", b"[", b"]", b'"', *(b"%d" % n for n in range(10)), b"-")}
+"""What may stand first on the line below a bracket."""
 _MORE: Final = "one object of final values: no series"
 
 
@@ -31,11 +33,13 @@ _UNNAMED: Final = 20
 def recognise(given: Input) -> float:
     """A document that starts as a list of objects or as an object that goes on over lines or holds long lists."""
     head = given.head.lstrip()
+    first, newline, rest = head.partition(b"\n")
+    if newline and rest.strip() and (opened := _OPENED.get(first.strip())) and rest.lstrip()[:1] not in opened:
+        return 0.0  # A bracket above something else opens nothing.
     if head[:1] == b"[":
         return 0.55 if head[1:200].lstrip()[:1] == b"{" else 0.0
     if head[:1] != b"{":
         return 0.0
-    first, newline, rest = head.partition(b"\n")
     if not newline:
         return 0.0 if len(given.head) > _LINE and _another_line(given) else 0.97
     if not rest.strip():

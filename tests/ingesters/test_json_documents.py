@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError
-from gdiag.ingesters import load, sacred, trainer_state
+from gdiag.ingesters import json_whole, load, sacred, trainer_state
 from gdiag.ingesters.reading import Input, Options
 from gdiag.schema import Records
 
@@ -62,6 +62,21 @@ def test_objects_glued_together_are_all_read(tmp_path: Path) -> None:
     records = load([tmp_path / "log.json"])
     assert records.steps["step"].to_list() == list(range(40))
     assert records.rejects.height == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "sure"),
+    [
+        ("{\nstep,loss\n", False),
+        ("[\nstep 1\n", False),
+        ('{\n "loss": [', True),
+        ("[\n  {", True),
+        ("{\n", True),
+        ("[\n", False),
+    ],
+)
+def test_a_bracket_opens_a_document_or_nothing(text: str, sure: bool) -> None:
+    assert (json_whole.recognise(Input("x", text.encode())) > 0) == sure
 
 
 @pytest.mark.parametrize("indent", [None, 2])
