@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import polars as pl
+
+from gdiag.measures.readings import latest
 
 _PAIR: Final = re.compile(r"GPU(\d{1,9}) GPU(\d{1,9})")
 NVLINK: Final = "nvlink_"
 """How counters of `ports` begin that belong to NVLinks."""
 MODULE: Final = "module_"
 """How those begin that belong to transceivers."""
+LISTED: Final = ("nvlink_active", "nvlink_rate")
+"""Counters that are the state of a link."""
+_GPU: Final = ("owner", "gpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,35 +77,44 @@ def screens(ports: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def links(screens: pl.DataFrame) -> list[Links]:
-    """Every GPU of which links, or their absence, were shown; of several readings the last counts."""
-    found: dict[tuple[object, str], dict[str, object]] = {}
-    rows = screens.filter(~pl.col("scope").fill_null("").str.starts_with("topology")).sort("source", "line")
-    for row in rows.iter_rows(named=True):
-        if row["scope"] is not None:
-            kind, host = row["scope"][:12], row["scope"][13:] or None
-            own = found.setdefault((host, row["key"]), {"source": row["source"], "line": row["line"], "states": {}})
-            own["model" if kind == "nvlink model" else "silent"] = row["value"]
-        elif row["counter"] in ("nvlink_active", "nvlink_rate"):
-            key = (row["host"], row["device"])
-            own = found.setdefault(key, {"source": row["source"], "line": row["line"], "states": {}})
-            states = cast(dict[int, float], own["states"])
-            if row["counter"] == "nvlink_rate" or row["number"] == 0:
-                states[row["port"]] = row["number"]
-    ends = {own["source"]: key for key, own in found.items()}
-    return [
-        Links(
-            host if isinstance(host, str) else None, int(name[3:]), _text(own.get("model")),
-            {link: rate for link, rate in states.items() if rate > 0},
-            tuple(sorted(link for link, rate in states.items() if rate == 0)),
-            _text(own.get("silent")), ends[own["source"]] == (host, name), own["source"], own["line"],  # type: ignore[arg-type]
+    """Every GPU of which links, or their absence, were shown: its latest reading, by order of source and line."""
+    scope = pl.col("scope")
+    rows = (
+        screens.filter(~scope.str.starts_with("topology").fill_null(value=False))
+        .with_columns(
+            model=pl.when(scope.str.starts_with("nvlink model")).then("value"),
+            silent=pl.when(scope.str.starts_with("nvlink state")).then("value"),
+            owner=pl.when(scope.is_null()).then("host").otherwise(scope.str.slice(len("nvlink model "))),
+            gpu=pl.coalesce("key", "device"),
         )
-        for (host, name), own in found.items()
-        if (states := cast(dict[int, float], own["states"])) or own.get("silent")
-    ]  # fmt: skip
+        .with_columns(pl.col("owner").replace("", None))
+        .sort("source", "line", maintain_order=True)
+    )
+    # A GPU's name stands above whatever is listed of it.
+    rows = rows.with_columns(reading=pl.col("model").is_not_null().cum_sum().over("source", *_GPU))
+    models = {(host, gpu): model for host, gpu, model in rows.drop_nulls("model").select(*_GPU, "model").iter_rows()}
+    ends = {row[0]: row[1:] for row in rows.select("source", *_GPU, "reading").iter_rows()}
+    told = pl.col("silent").is_not_null() | pl.col("counter").is_in(LISTED)
+    full = rows.filter(told.any().over("source", *_GPU, "reading"))
+    return [
+        _links(part, models, ends)
+        for part in latest(full, _GPU, ("source", "reading")).partition_by(_GPU, maintain_order=True)
+    ]
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+def _links(
+    part: pl.DataFrame, models: dict[tuple[str | None, str], str], ends: dict[object, tuple[object, ...]]
+) -> Links:
+    """One reading of one GPU. ends: source → host, GPU and reading that its last row is of."""
+    first = part.row(0, named=True)
+    host, gpu = first["owner"], first["gpu"]
+    dark = pl.col("counter").eq("nvlink_active") & (pl.col("number") == 0)
+    states = dict(part.filter(dark | (pl.col("counter") == "nvlink_rate")).select("port", "number").iter_rows())
+    return Links(
+        host, int(gpu[3:]), models.get((host, gpu)), {link: rate for link, rate in states.items() if rate > 0},
+        tuple(sorted(link for link, rate in states.items() if rate == 0)), next(iter(part["silent"].drop_nulls()), None),
+        ends[first["source"]] == (host, gpu, first["reading"]), first["source"], first["line"],
+    )  # fmt: skip
 
 
 def matrices(screens: pl.DataFrame) -> Iterator[Matrix]:

@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.measures import nvlinks as screens
-from gdiag.measures.nvlinks import MODULE, NVLINK
+from gdiag.measures.nvlinks import LISTED, MODULE, NVLINK
 from gdiag.measures.telemetry import Telemetry
 from gdiag.model import Location, Run
 from gdiag.schema import LayerColumn, Records
@@ -59,8 +59,7 @@ class RunTables:
     @cached_property
     def nvlink_counters(self) -> pl.DataFrame:
         """Rows of `ports` that count what went wrong on NVLinks."""
-        states = pl.col("counter").is_in(["nvlink_active", "nvlink_rate"])
-        return self._own(self.records.ports).filter(screens.counted(NVLINK) & ~states)
+        return self._own(self.records.ports).filter(screens.counted(NVLINK) & ~pl.col("counter").is_in(LISTED))
 
     @cached_property
     def modules(self) -> pl.DataFrame:

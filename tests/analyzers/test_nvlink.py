@@ -14,9 +14,10 @@ from gdiag.model import Finding, Severity
 H100 = "NVIDIA H100 80GB HBM3"
 
 
-def judge(text: str, rate: float = 0.95) -> list[Finding]:
-    data = text.encode()
-    records = assemble([screens.read(Input("links.txt", data, None, data), Options())])
+def judge(*texts: str, rate: float = 0.95) -> list[Finding]:
+    """Findings of files that follow each other."""
+    given = [Input(f"links{n}.txt", text.encode(), None, text.encode()) for n, text in enumerate(texts)]
+    records = assemble([screens.read(one, Options()) for one in given])
     return nvlink.analyze(RunView(records.runs[0], records), rate=rate)
 
 
@@ -40,6 +41,7 @@ def matrix(size: int, ways: dict[tuple[int, int], str], usual: str = "NV18") -> 
 
 
 FULL = [26.562] * 18
+SILENT = f"GPU 2: {H100} (UUID: GPU-2)\nNVML: Unable to retrieve Nvlink information as all links are inActive\n"
 
 
 @pytest.mark.parametrize(
@@ -85,9 +87,25 @@ def test_a_gpu_alone_is_a_note() -> None:
 
 
 def test_a_gpu_whose_links_are_all_inactive_among_others() -> None:
-    silent = f"GPU 2: {H100} (UUID: GPU-2)\nNVML: Unable to retrieve Nvlink information as all links are inActive\n"
-    (finding,) = judge(status({0: FULL, 1: FULL}) + silent)
+    (finding,) = judge(status({0: FULL, 1: FULL}) + SILENT)
     assert "GPU 2 has 0 active NVLinks" in finding.message
+
+
+def test_of_several_readings_of_a_gpu_the_latest_counts() -> None:
+    fine = status(dict.fromkeys(range(4), FULL))
+    for given in ((fine, SILENT), (fine + SILENT,)):
+        (finding,) = judge(*given)
+        assert "GPU 2 has 0 active NVLinks" in finding.message
+    assert judge(SILENT, fine) == []
+    assert judge(status({0: FULL, 1: FULL, 2: [0.0, *FULL[1:]], 3: FULL}) + fine) == []
+    assert judge(status({0: FULL, 1: FULL, 2: FULL[:17], 3: FULL}), fine) == []
+
+
+def test_a_reading_of_counters_leaves_the_links_as_they_were() -> None:
+    down = status({g: [0.0 if (g, i) == (3, 4) else r for i, r in enumerate(FULL)] for g in range(8)})
+    counts = f"GPU 3: {H100} (UUID: GPU-3)\n\t Link 7: Replay Errors: 0\n"
+    (finding,) = judge(down, counts)
+    assert "(link 4 inactive)" in finding.message
 
 
 def test_an_unknown_model_is_held_against_its_peers() -> None:
