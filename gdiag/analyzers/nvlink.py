@@ -4,8 +4,8 @@ What it checks
     Active links of each GPU (nvidia-smi nvlink -s) against what the model has (`gdiag/reference/nvlinks.tsv`) and
     against the other GPUs of the host; each link's rate against the others. In the matrix of nvidia-smi topo -m: GPUs
     with fewer links than the others where most pairs have some, no pair joined though the model has NVLinks, and cells
-    that contradict their mirror. Counters of nvlink -e: one reading says only that it happened since the last reset,
-    two readings what grows. Bridged pairs, cards without NVLink and MIG are no fault; a GPU alone is a note, for
+    that contradict their mirror. Counters of nvlink -e: one reading says only that it happened since the last reset
+    (a note, a warning where it must never happen), two readings what grows. Bridged pairs, cards without NVLink and MIG are no fault; a GPU alone is a note, for
     nothing is lost where no peer is.
 
 Why it matters
@@ -24,7 +24,7 @@ from statistics import median
 import polars as pl
 
 from gdiag.measures.nvlinks import NVLINK, Links, Matrix, links, matrices
-from gdiag.measures.ports import Counter, counters
+from gdiag.measures.ports import Counter, counters, judge
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Location, Measure, Severity
 from gdiag.reference.nvlinks import nvlinks
@@ -130,17 +130,13 @@ def _contradictions(run: RunView, matrix: Matrix) -> Iterator[Finding]:
 
 
 def _errors(run: RunView) -> Iterator[Finding]:
-    alike: dict[tuple[str | None, str, bool], list[Counter]] = {}
+    alike: dict[tuple[str | None, str, Severity, bool], list[Counter]] = {}
     for seen in counters(run.nvlink_counters):
         limit = thresholds().get(seen.counter)
-        if limit is None:
-            continue
-        allowed = (limit.growth or 0.0) * max(1.0, seen.hours or 0.0)
-        if seen.growth is not None and seen.growth > allowed:
-            alike.setdefault((seen.host, seen.counter, True), []).append(seen)
-        elif seen.growth != 0 and seen.last > (limit.info or 0.0):
-            alike.setdefault((seen.host, seen.counter, False), []).append(seen)
-    for (host, counter, grown), same in alike.items():
+        judged = judge(seen, limit) if limit is not None else None
+        if judged is not None:
+            alike.setdefault((seen.host, seen.counter, *judged), []).append(seen)
+    for (host, counter, severity, grown), same in alike.items():
         worst = max(same, key=lambda c: (c.growth or 0.0) if grown else c.last)
         gpus = {c.name.split(" ")[0] for c in same}
         gpu = int(worst.name.split(" ")[0][3:])
@@ -158,7 +154,7 @@ def _errors(run: RunView) -> Iterator[Finding]:
             Measure("growth" if grown else "count", (worst.growth or 0.0) if grown else worst.last),
             Measure("kind", "errors"),
         )
-        yield Finding(CODE, NAME, Severity.WARNING if grown else Severity.INFO, text, where, evidence)
+        yield Finding(CODE, NAME, severity, text, where, evidence)
 
 
 def _where(run: RunView, seen: Links | Matrix, host: str | None, gpu: int | None) -> Location:

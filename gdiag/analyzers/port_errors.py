@@ -25,11 +25,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gdiag.measures.ports import Counter, Match, cables, counters, match
+from gdiag.measures.ports import Counter, Match, allowed, cables, counters, judge, match
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import Ints
 from gdiag.model import Finding, Measure, Severity
-from gdiag.reference.port_counters import Threshold, thresholds
+from gdiag.reference.port_counters import thresholds
 
 CODE = "GD706"
 NAME = "port-errors"
@@ -50,31 +50,12 @@ def analyze(
     alike: dict[tuple[str, Severity, bool], list[Counter]] = {}
     for c in seen:
         limit = thresholds().get(c.counter)
-        judged = _judge(c, limit, factor) if limit is not None else None
+        judged = judge(c, limit, factor) if limit is not None else None
         if judged is not None:
             alike.setdefault((c.counter, *judged), []).append(c)
     slow = run.slow_rows
     found = [_errors(run, same, *key[1:], factor, slow, p) for key, same in alike.items()]
     return [*found, *_waits(run, seen, wait, slow, p), *_states(run, seen, slow_rate), *_priorities(run, seen)]
-
-
-def _judge(seen: Counter, limit: Threshold, factor: float) -> tuple[Severity, bool] | None:
-    """Severity, and whether growth is the reason."""
-    allowed = _allowed(seen, limit)
-    if seen.growth is not None and allowed is not None and seen.growth > factor * allowed:
-        down = seen.counter in {"link_downed", "link_down_events_phy"}
-        return (Severity.CRITICAL if down else Severity.WARNING), True
-    if seen.growth == 0:
-        return None
-    for severity, bound in ((Severity.WARNING, limit.warning), (Severity.INFO, limit.info)):
-        if bound is not None and seen.last > factor * bound:
-            return severity, False
-    return None
-
-
-def _allowed(seen: Counter, limit: Threshold) -> float | None:
-    """Growth that is no warning over the time between the first and the last reading."""
-    return None if limit.growth is None else limit.growth * max(1.0, seen.hours or 0.0)
 
 
 def _errors(
@@ -90,7 +71,7 @@ def _errors(
     cable = f" ({ends})" if ends else ""
     met = _met(run, worst, slow) if grown else None
     if grown:
-        value, bound = worst.growth or 0.0, _allowed(worst, limit)
+        value, bound = worst.growth or 0.0, allowed(worst, limit)
         readings = "two readings" if len(worst.intervals) == 1 else f"{len(worst.intervals) + 1} readings"
         text = f"{worst.name}{cable}{others}: {worst.counter} grew by {least}{value:.0f} between {readings} ({limit.meaning})"
         text += _words(met, p)

@@ -11,12 +11,16 @@ import polars as pl
 
 from gdiag.measures.step_time import StepTimes
 from gdiag.measures.telemetry import step_stamps
+from gdiag.model import Severity
+from gdiag.reference.port_counters import Threshold
 
 KEYS: Final = ("host", "device", "port", "guid")
 STATES: Final = frozenset(
     {"active", "unsettled", "link_up", "disabled", "rate", "raw_ber", "effective_ber", "symbol_ber"}
 )
 """What is no count and may fall."""
+_DOWN: Final = frozenset({"link_downed", "link_down_events_phy"})
+"""What stops every collective that crosses the port while it grows."""
 _INTERVALS: Final = 8
 """Intervals between readings from which on it can be told whether a counter grows when steps are slow."""
 
@@ -90,6 +94,24 @@ def counters(ports: pl.DataFrame) -> Iterator[Counter]:
                 bool(part["saturated"].fill_null(value=False).any()), last["source"], last["line"],
                 last.get("kind"), last.get("peer"),
             )  # fmt: skip
+
+
+def judge(seen: Counter, limit: Threshold, factor: float = 1.0) -> tuple[Severity, bool] | None:
+    """Severity of a counter, and whether growth is the reason; None where nothing is wrong. factor: multiplies every threshold."""
+    free = allowed(seen, limit)
+    if seen.growth is not None and free is not None and seen.growth > factor * free:
+        return (Severity.CRITICAL if seen.counter in _DOWN else Severity.WARNING), True
+    if seen.growth == 0:
+        return None
+    for severity, bound in ((Severity.WARNING, limit.warning), (Severity.INFO, limit.info)):
+        if bound is not None and seen.last > factor * bound:
+            return severity, False
+    return None
+
+
+def allowed(seen: Counter, limit: Threshold) -> float | None:
+    """Growth that is no warning over the time between the first and the last reading."""
+    return None if limit.growth is None else limit.growth * max(1.0, seen.hours or 0.0)
 
 
 def cables(facts: pl.DataFrame) -> dict[str, str]:

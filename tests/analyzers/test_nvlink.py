@@ -148,6 +148,12 @@ def test_counters_of_one_reading_are_a_note_and_growth_is_a_warning() -> None:
     assert all(f.severity is Severity.INFO or "replay" in f.message for f in judge(once + once))
 
 
+def test_a_retraining_that_failed_is_a_warning_from_one_reading_on() -> None:
+    (once,) = judge(f"GPU 1: {H100} (UUID: GPU-1)\n\t Link 7: Link recovery failed events: 7\n")
+    assert once.severity is Severity.WARNING
+    assert once.message.startswith("GPU 1 NVLink 7: link_recovery_failed_events is 7 since the last reset")
+
+
 def test_no_pair_joined_though_the_model_has_nvlinks() -> None:
     named = "".join(f"GPU {g}: {H100} (UUID: GPU-{g})\n" for g in range(4))
     (finding,) = judge(matrix(4, {}, "SYS") + named)

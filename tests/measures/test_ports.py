@@ -8,8 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gdiag.measures.ports import Counter, Interval, counters, match
+from gdiag.measures.ports import Counter, Interval, counters, judge, match
 from gdiag.measures.step_time import StepTimes, step_times
+from gdiag.model import Severity
+from gdiag.reference.port_counters import thresholds
 
 START = 1.7e9
 
@@ -75,3 +77,23 @@ def test_a_reset_hides_what_came_before_it_and_nothing_else() -> None:
     )  # fmt: skip
     found = {c.counter: c.growth for c in counters(table)}
     assert found == {"x": 4 + 3, "data": 100 + 80}
+
+
+@pytest.mark.parametrize(
+    ("name", "last", "growth", "verdict"),
+    [
+        ("port_rcv_errors", 5, None, None),
+        ("port_rcv_errors", 50, None, (Severity.INFO, False)),
+        ("port_rcv_errors", 500, None, (Severity.WARNING, False)),
+        ("port_rcv_errors", 500, 0, None),
+        ("port_rcv_errors", 5, 1, (Severity.WARNING, True)),
+        ("link_downed", 1, 1, (Severity.CRITICAL, True)),
+        ("nvlink_crc_errors", 500, 300_000, (Severity.INFO, False)),
+        ("nvlink_link_recovery_failed_events", 7, None, (Severity.WARNING, False)),
+    ],
+)
+def test_what_a_counter_is_judged(
+    name: str, last: float, growth: float | None, verdict: tuple[Severity, bool] | None
+) -> None:
+    parts = () if growth is None else (Interval(growth, None, None),)
+    assert judge(Counter("mlx5_0 port 1", None, name, last, parts, False, 0, 1), thresholds()[name]) == verdict
