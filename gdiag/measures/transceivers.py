@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from gdiag.measures.readings import latest, own
+
 FIGURES = {"rx_power": "dBm", "tx_power": "dBm", "bias": "mA", "temperature": "°C", "voltage": "V"}
 """What a module measures of itself, and its unit."""
 DARK = -39.9
@@ -35,23 +37,26 @@ class Reading:
 
 
 def readings(modules: pl.DataFrame) -> Iterator[Reading]:
-    """The last reading of every figure, module by module; limits that are given once hold for every lane."""
-    latest = modules.sort("snapshot", nulls_last=False, maintain_order=True)
-    for (host, device, _), part in latest.group_by("host", "device", "source", maintain_order=True):
+    """The last reading of every figure in the last file of each module; limits that are given once hold for every lane.
+
+    A module whose device is not named is another one in every file.
+    """
+    last = latest(modules, ("host", "device", own("device")))
+    for (host, device, _), part in last.group_by("host", "device", "source", maintain_order=True):
         values: dict[tuple[str, int | None], dict[str, tuple[float, dict[str, object]]]] = {}
         for row in part.iter_rows(named=True):
             figure, suffix = _split(row["counter"])
             values.setdefault((figure, row["port"]), {})[suffix] = (row["value"], row)
-        for (figure, lane), own in values.items():
+        for (figure, lane), told in values.items():
             shared = values.get((figure, None), {})
-            if lane is None and not set(own) - {s for s in own if s.endswith("_limit")}:
+            if lane is None and not set(told) - {s for s in told if s.endswith("_limit")}:
                 continue
-            row = next(iter(own.values()))[1]
+            row = next(iter(told.values()))[1]
             yield Reading(
                 host if isinstance(host, str) else None, device if isinstance(device, str) else None, lane, figure,
-                own[""][0] if "" in own else None,
-                {s.removesuffix("_limit"): v for s, (v, _) in (shared | own).items() if s.endswith("_limit")},
-                {s: v > 0 for s, (v, _) in own.items() if s.endswith(("_alarm", "_warning"))},
+                told[""][0] if "" in told else None,
+                {s.removesuffix("_limit"): v for s, (v, _) in (shared | told).items() if s.endswith("_limit")},
+                {s: v > 0 for s, (v, _) in told.items() if s.endswith(("_alarm", "_warning"))},
                 row["source"], row["line"],  # type: ignore[arg-type]
             )  # fmt: skip
 

@@ -22,9 +22,10 @@ def lanes(*power: float) -> list[str]:
     return [f"Rcvr signal avg optical power(Channel {i})  : 0.5 mW / {p:.2f} dBm" for i, p in enumerate(power, 1)]
 
 
-def judge(text: str, margin: float = 0.0) -> list[Finding]:
-    data = text.encode()
-    records = assemble([transceivers.read(Input("m.txt", data, None, data), Options())])
+def judge(*texts: str, margin: float = 0.0) -> list[Finding]:
+    """Findings of files that follow each other."""
+    given = [Input(f"m{n}.txt", text.encode(), None, text.encode()) for n, text in enumerate(texts)]
+    records = assemble([transceivers.read(one, Options()) for one in given])
     return transceiver.analyze(RunView(records.runs[0], records), margin=margin)
 
 
@@ -60,6 +61,16 @@ def test_no_light_at_all_is_a_note_and_on_one_lane_a_fault() -> None:
     (fault,) = judge(page(*lanes(-40.0, -0.4), flags) + LIMIT)
     assert fault.severity is Severity.WARNING
     assert "lane 1" in fault.message
+
+
+def test_of_several_readings_of_a_module_the_latest_counts() -> None:
+    weak, fine = page(*lanes(-15.0)) + LIMIT, page(*lanes(-2.0)) + LIMIT
+    assert judge(weak, fine) == judge(weak + fine) == []
+    assert len(judge(fine, weak)) == len(judge(fine + weak)) == 1
+    # Nothing says that modules without a name are the same in two files.
+    nameless = weak.replace("# ethtool -m ens1f0\n", "")
+    unnamed = fine.replace("# ethtool -m ens1f0\n", "")
+    assert len(judge(nameless, unnamed)) == len(judge(unnamed + nameless, unnamed + unnamed)) == 1
 
 
 @pytest.mark.parametrize(
