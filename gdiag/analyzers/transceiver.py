@@ -43,6 +43,8 @@ def analyze(run: RunView, *, margin: float = 0.0, most: int = 50) -> list[Findin
 def _module(run: RunView, own: Sequence[Reading], margin: float) -> Iterator[Finding]:
     lanes = [r for r in own if r.figure == "rx_power" and r.value is not None]
     dark = [r for r in lanes if r.dark]
+    # A flag without a lane is that of the lane without light; where all are dark, every flag of the power is.
+    unlit = {r.lane for r in (own if dark and len(dark) == len(lanes) else dark)} | ({None} if dark else set())
     if dark and len(dark) == len(lanes):
         text = f"{_module_name(dark[0])} receives no light ({dark[0].value:g} dBm): fibre unplugged, port unused, or the far end off"
         yield _finding(run, Severity.INFO, text, dark[0], "dark", dark[0].limits.get("low_alarm"))
@@ -56,10 +58,9 @@ def _module(run: RunView, own: Sequence[Reading], margin: float) -> Iterator[Fin
     for r in weak:
         text = f"{_name(r)} receives {r.value:g} dBm, below its low-alarm limit of {r.limits['low_alarm']:g} dBm"
         yield _finding(run, Severity.WARNING, text, r, "low_light", r.limits["low_alarm"])
-    told = {(r.figure, r.lane) for r in weak} | {("rx_power", r.lane) for r in own if r.dark}
-    no_light = any(r.dark for r in own)
+    told = {(r.figure, r.lane) for r in weak} | {("rx_power", lane) for lane in unlit}
     for r in own:
-        if (r.figure, r.lane) in told or (no_light and r.figure == "rx_power"):
+        if (r.figure, r.lane) in told:
             continue
         for level, severity in (("alarm", Severity.WARNING), ("warning", Severity.INFO)):
             on = next((side for side in ("high", "low") if r.flags.get(f"{side}_{level}")), None)

@@ -63,6 +63,15 @@ def test_no_light_at_all_is_a_note_and_on_one_lane_a_fault() -> None:
     assert "lane 1" in fault.message
 
 
+def test_a_lane_without_light_leaves_the_flags_of_the_others() -> None:
+    flags = [f"Laser rx power high alarm  (Channel {lane})    : On" for lane in (1, 2)]
+    dark, flag = judge(page(*lanes(-40.0, 5.0), *flags, "Laser rx power low alarm                  : On") + LIMIT)
+    assert "lane 1, receives no light" in dark.message
+    assert "lane 2,: high alarm flag of its received power" in flag.message
+    (note,) = judge(page(*lanes(-40.0, -40.0), *flags) + LIMIT)
+    assert note.severity is Severity.INFO
+
+
 def test_of_several_readings_of_a_module_the_latest_counts() -> None:
     weak, fine = page(*lanes(-15.0)) + LIMIT, page(*lanes(-2.0)) + LIMIT
     assert judge(weak, fine) == judge(weak + fine) == []
