@@ -50,13 +50,13 @@ def _module(run: RunView, own: Sequence[Reading], margin: float) -> Iterator[Fin
         yield _finding(run, Severity.INFO, text, dark[0], "dark", dark[0].limits.get("low_alarm"))
         lanes = dark = []
     for r in dark:
-        text = f"{_name(r)} receives no light ({r.value:g} dBm) where other lanes do"
+        text = f"{_subject(r)} receives no light ({r.value:g} dBm) where other lanes do"
         yield _finding(run, Severity.WARNING, text, r, "low_light", r.limits.get("low_alarm"))
     weak = [
         r for r in lanes if not r.dark and r.value is not None and r.value < r.limits.get("low_alarm", -1e9) + margin
     ]
     for r in weak:
-        text = f"{_name(r)} receives {r.value:g} dBm, below its low-alarm limit of {r.limits['low_alarm']:g} dBm"
+        text = f"{_subject(r)} receives {r.value:g} dBm, below its low-alarm limit of {r.limits['low_alarm']:g} dBm"
         yield _finding(run, Severity.WARNING, text, r, "low_light", r.limits["low_alarm"])
     told = {(r.figure, r.lane) for r in weak} | {("rx_power", lane) for lane in unlit}
     for r in own:
@@ -84,4 +84,9 @@ def _module_name(seen: Reading) -> str:
 
 
 def _name(seen: Reading) -> str:
-    return _module_name(seen) + (f", lane {seen.lane}," if seen.lane is not None else "")
+    return _module_name(seen) + (f", lane {seen.lane}" if seen.lane is not None else "")
+
+
+def _subject(seen: Reading) -> str:
+    """The name before a verb."""
+    return _name(seen) + ("," if seen.lane is not None else "")

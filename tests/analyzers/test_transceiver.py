@@ -67,7 +67,7 @@ def test_a_lane_without_light_leaves_the_flags_of_the_others() -> None:
     flags = [f"Laser rx power high alarm  (Channel {lane})    : On" for lane in (1, 2)]
     dark, flag = judge(page(*lanes(-40.0, 5.0), *flags, "Laser rx power low alarm                  : On") + LIMIT)
     assert "lane 1, receives no light" in dark.message
-    assert "lane 2,: high alarm flag of its received power" in flag.message
+    assert "lane 2: high alarm flag of its received power" in flag.message
     (note,) = judge(page(*lanes(-40.0, -40.0), *flags) + LIMIT)
     assert note.severity is Severity.INFO
 
