@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from gdiag.measures.readings import latest, own
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -35,8 +36,12 @@ _MEND: Final = Measure(
 
 def analyze(run: RunView, *, slow_fan: float = 0.6) -> list[Finding]:
     """slow_fan: share of the median fan's speed below which a fan is slow: its neighbours run at 85 % or more."""
-    latest = run.switches.unique(["scope", "key"], keep="last", maintain_order=True)
-    return [f for part in latest.partition_by("scope", maintain_order=True) for f in _switch(run, part, slow_fan)]
+    last = latest(run.switches, ("scope", own("scope"))).unique(
+        ["source", "scope", "key"], keep="last", maintain_order=True
+    )
+    return [
+        f for part in last.partition_by("scope", "source", maintain_order=True) for f in _switch(run, part, slow_fan)
+    ]
 
 
 def _switch(run: RunView, part: pl.DataFrame, slow_fan: float) -> Iterator[Finding]:
