@@ -13,7 +13,7 @@ from typing import Final, Literal
 import polars as pl
 
 from gdiag.measures.gpu_health import Unit
-from gdiag.measures.throttling import AT_LIMIT, HOT_MARGIN, KEYS, Partial
+from gdiag.measures.throttling import AT_LIMIT, HOT_MARGIN, KEYS, MARGIN_LEFT, Partial
 
 Why = Literal["heat", "power limit", "unknown"]
 LOWERED: Final = 0.95
@@ -99,7 +99,7 @@ def _drop(part: Partial, own: pl.DataFrame) -> Drop | None:
     usual = _number(own["default_limit"].max()) or capped_before
     lowered = capped is not None and usual is not None and capped < LOWERED * usual
     hot = (heat is not None and limit is not None and heat >= limit - HOT_MARGIN) or (
-        margin is not None and margin <= 2
+        margin is not None and margin <= MARGIN_LEFT
     )
     if at_limit and not lowered:
         return None

@@ -17,6 +17,8 @@ from gdiag.reference import gpus as reference
 KEYS: Final = ("host", "gpu")
 HOT_MARGIN: Final = 5.0
 """Within how many °C of its slowdown temperature a GPU counts as hot enough to be throttled."""
+MARGIN_LEFT: Final = 2.0
+"""°C that a GPU reports as left to its slowdown temperature, up to which it counts as hot."""
 SLOW_CLOCK: Final = 0.93
 """Share of its highest clock below which a loaded GPU counts as slowed (diagnosis.md C3)."""
 AT_LIMIT: Final = 0.95
@@ -182,7 +184,7 @@ def _states(*, some_blind: bool) -> list[pl.Expr]:
     )
     busy = loaded & ~has(reference.IDLE)
     hot = (pl.col("temperature") >= pl.col("slowdown") - HOT_MARGIN).fill_null(False) | (
-        pl.col("temperature_margin") <= 2
+        pl.col("temperature_margin") <= MARGIN_LEFT
     ).fill_null(False)
     slow = (pl.col("clock_sm") < SLOW_CLOCK * pl.col("clock_sm_max")).fill_null(False)
     hardware = has(reference.HW_SLOWDOWN) & ~has(reference.THERMAL | reference.POWER_BRAKE)
