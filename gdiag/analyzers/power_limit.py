@@ -5,7 +5,8 @@ What it checks
     `share` of the load, with clocks below 97 % of the highest, and a limit below the default one (from the log, else from
     the model's data, else from what boards with that highest clock have at least) or power well below the limit shown. A
     cap at full power under the default limit is how GPUs work and is not reported. Where no reasons are logged, clocks that
-    fall below their own earlier level while power stands at a limit that was lowered.
+    fall below their own earlier level while power stands at a limit below the default, or below the earlier one where no
+    default is logged.
 
 Why it matters
     A lowered limit (a policy, a forgotten test, a BMC or rack cap) costs clock on every step, and different limits inside
@@ -55,14 +56,16 @@ def analyze(run: RunView, *, share: float = 0.2, lowered: float = 0.95, clock: f
 
 
 def _by_past(run: RunView, view: Telemetry, drop: Drop) -> Finding:
-    """GPUs whose clocks fell when their limit was lowered, no reason being logged."""
+    """GPUs whose clocks fell at a lowered limit, no reason being logged."""
     where, place = gpu_place.located(run, drop.units, drop.start, drop.end)
-    lowered = f" from {drop.power_limit_before:.0f} W" if drop.power_limit_before else ""
+    usual, by_default = drop.usual_limit, "the default " if drop.default_limit else ""
+    lowered = f" from {by_default}{usual:.0f} W" if usual else ""
+    default = () if drop.default_limit is None else (Measure("default_power_limit", round(drop.default_limit, 2), "W"),)
     return Finding(
         CODE, NAME, Severity.WARNING,
         f"{gpu_place.named(drop.units, view.health.units.height)} run{'s' if len(drop.units) == 1 else ''} at a power limit lowered{lowered} to "
         f"{drop.power_limit:.0f} W: clocks fall from {drop.clock_before:.0f} to {drop.clock:.0f} MHz under load{gpu_place.effect(place)}",
-        where, (*gpu_place.of_drop(drop, place), Measure("limit_lowered", True)),
+        where, (*gpu_place.of_drop(drop, place), *default, Measure("limit_lowered", True)),
     )  # fmt: skip
 
 

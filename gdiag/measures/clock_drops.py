@@ -2,7 +2,9 @@
 
 Under load an NVIDIA GPU runs at its highest clock unless heat, power or somebody holds it back; its own past is a peer that
 every GPU has, also where all of them slow down at once. What then stands at its limit tells which it was: the temperature,
-or the power. Where power stands at an unchanged default limit, the clock is what that limit gives, and nothing is wrong.
+or the power. Where power stands at a limit that is not lowered, the clock is what that limit gives, and nothing is wrong. A
+limit counts as lowered against the default one, also where it never changed, and against the limit before the fall where no
+default is logged.
 """
 
 from __future__ import annotations
@@ -44,14 +46,21 @@ class Drop:
     """Mean inside [W]."""
     power_limit: float | None
     power_limit_before: float | None
+    default_limit: float | None
+    """The limit that the board has by default, None where it is not logged [W]."""
     share: float
     """Share of the loaded bins that are low."""
     lacking: tuple[str, ...]
     """What would tell why, and was not logged."""
 
+    @property
+    def usual_limit(self) -> float | None:
+        """What the power limit is held against [W]: the default, else the one before the fall."""
+        return self.default_limit or self.power_limit_before
+
 
 def drops(part: Partial, *, ratio: float = 0.95, least: int = 10) -> list[Drop]:
-    """Sustained falls below `ratio` of the level of at least `least` earlier bins; none at a power limit that did not change."""
+    """Sustained falls below `ratio` of the level of at least `least` earlier bins; none at a power limit that is not lowered."""
     loaded = part.bins.filter(
         (pl.col("judged") == 0) & (pl.col("clock_rows") > 0) & (2 * pl.col("busy") >= pl.col("rows"))
         & (pl.col("utilization_most").is_not_null() | (pl.col("limit_least").is_not_null() & (pl.col("power_rows") > 0)))
@@ -85,7 +94,7 @@ def drops(part: Partial, *, ratio: float = 0.95, least: int = 10) -> list[Drop]:
 
 
 def _drop(part: Partial, own: pl.DataFrame) -> Drop | None:
-    """What one GPU's fall tells; None where its power stands at a limit that did not change."""
+    """What one GPU's fall tells; None where its power stands at a limit that is not lowered."""
     inside = own.filter(pl.col("fallen") & pl.col("low"))
     host, gpu = inside["host"][0], int(inside["gpu"][0])
     before = own.filter(pl.col("at") < inside["at"][0])
@@ -96,7 +105,8 @@ def _drop(part: Partial, own: pl.DataFrame) -> Drop | None:
     capped, capped_before = _number(inside["limit_least"].median()), _number(before["limit_most"].median())
     clock, clock_before = float(inside["clock"].mean()), float(inside["level"].max())  # type: ignore[arg-type]
     at_limit = power is not None and capped is not None and power >= AT_LIMIT * capped
-    usual = _number(own["default_limit"].max()) or capped_before
+    default = _number(own["default_limit"].max())
+    usual = default or capped_before
     lowered = capped is not None and usual is not None and capped < LOWERED * usual
     hot = (heat is not None and limit is not None and heat >= limit - HOT_MARGIN) or (
         margin is not None and margin <= MARGIN_LEFT
@@ -117,7 +127,7 @@ def _drop(part: Partial, own: pl.DataFrame) -> Drop | None:
     low_share = inside.height / own.height
     start, end = float(inside["first_time"].min()), float(inside["last_time"].max())  # type: ignore[arg-type]
     return Drop(
-        ((host, gpu),), why, start, end, clock_before, clock, heat, limit, power, capped, capped_before, low_share, tuple(lacking)
+        ((host, gpu),), why, start, end, clock_before, clock, heat, limit, power, capped, capped_before, default, low_share, tuple(lacking)
     )  # fmt: skip
 
 
@@ -138,7 +148,7 @@ def _together(found: list[Drop], width: float) -> list[Drop]:
             (*last.units, *drop.units), last.why, min(last.start, drop.start), max(last.end, drop.end),
             (last.clock_before * n + drop.clock_before) / (n + 1), (last.clock * n + drop.clock) / (n + 1),
             max((t for t in (last.temperature, drop.temperature) if t is not None), default=None), last.limit or drop.limit,
-            mean(last.power, drop.power), last.power_limit, last.power_limit_before, (last.share * n + drop.share) / (n + 1),
+            mean(last.power, drop.power), last.power_limit, last.power_limit_before, last.default_limit, (last.share * n + drop.share) / (n + 1),
             tuple(dict.fromkeys((*last.lacking, *drop.lacking))),
         )  # fmt: skip
     return merged

@@ -81,3 +81,16 @@ def test_a_limit_lowered_in_mid_run_of_an_unknown_model() -> None:
     cards = [card(g, more=columns).drop("reasons", "clock_sm_max", "model") for g in range(2)]
     (finding,) = power_limit.analyze(watched(timed(noisy()), cards))
     assert "a power limit lowered from 400 W to 250 W" in finding.message
+
+
+def test_a_limit_below_the_default_all_along_is_held_against_the_default() -> None:
+    late = np.arange(800) >= 500
+    columns = {"power": np.where(late, 319.0, 250.0), "clock_sm": np.where(late, 1100.0, 1410.0)}
+    cards = [
+        card(0, more=columns, power_limit=320.0, power_default_limit=default).drop("reasons", "clock_sm_max", "model")
+        for default in (400.0, 320.0)
+    ]
+    (finding,) = power_limit.analyze(watched(timed(noisy()), cards[:1]))
+    assert "a power limit lowered from the default 400 W to 320 W" in finding.message
+    assert (finding.number("default_power_limit"), finding.number("power_limit_before")) == (400, 320)
+    assert power_limit.analyze(watched(timed(noisy()), cards[1:])) == []
