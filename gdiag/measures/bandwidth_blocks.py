@@ -108,11 +108,14 @@ class SweepRows:
         ]
 
 
-def middle(values: Floats) -> Floats:
-    """Median of each line, NaN with a NaN, 0 of no values."""
-    if not values.shape[-1]:
+def middle(values: Floats, among: Ints | None = None) -> Floats:
+    """Median of each line, NaN with a NaN, 0 of no values. among: of each line's so many smallest values alone."""
+    width = values.shape[-1]
+    if not width:
         return np.zeros(values.shape[:-1])
     ordered = np.sort(values, axis=-1)
-    half = values.shape[-1] // 2
-    found: Floats = ordered[..., half] if values.shape[-1] % 2 else (ordered[..., half - 1] + ordered[..., half]) / 2
+    count = np.full(values.shape[:-1], width) if among is None else among
+    low, high = np.maximum(count - 1, 0) // 2, np.minimum(count // 2, width - 1)
+    a, b = (np.take_along_axis(ordered, at[..., None], axis=-1)[..., 0] for at in (low, high))
+    found = np.where(low == high, a, (a + b) / 2)
     return np.where(np.isnan(ordered[..., -1]), np.nan, found)

@@ -77,8 +77,7 @@ def _curves(size: Ints, busbw: Floats) -> tuple[Ints, Floats]:
     found = np.empty((len(busbw), len(sizes)))
     for count in np.unique(counts).tolist():
         mine = np.flatnonzero(counts == count)
-        cells = np.sort(busbw[:, order[starts[mine][:, None] + np.arange(count)]], axis=-1)
-        found[:, mine] = (cells[..., (count - 1) // 2] + cells[..., count // 2]) / 2
+        found[:, mine] = middle(busbw[:, order[starts[mine][:, None] + np.arange(count)]])
     return sizes, found
 
 

@@ -98,9 +98,7 @@ def _agreements(block: Block) -> Measured:
     usable = (algbw >= 1) & (times > 0) & ~block.cpu_time
     factor = np.divide(block.size / 1e3, times * algbw, out=np.full(times.shape, np.inf), where=usable)
     rows = usable.sum(axis=1)
-    ordered, line = np.sort(factor, axis=1), np.arange(len(rows))
     # The usable ones come first; without any the median is of no row and not used.
-    low, high = np.maximum(rows - 1, 0) // 2, np.minimum(rows // 2, factor.shape[1] - 1)
-    share = (ordered[line, low] + ordered[line, high]) / 2
+    share = middle(factor, rows)
     odd = (usable & (np.abs(factor / share[:, None] - 1) > 0.03)).sum(axis=1)
     return {"size_over_time": share, "odd_rows": odd, "rows": rows, "mean_busbw": block.values("busbw").mean(axis=1)}

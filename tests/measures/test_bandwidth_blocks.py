@@ -48,3 +48,8 @@ def test_runs_side_by_side_measure_as_alone(kinds: list[tuple[str, float, int]])
 )
 def test_middle_is_the_median(values: list[float], expected: float) -> None:
     assert middle(np.array([values, values]))[1] == pytest.approx(expected, nan_ok=True)
+
+
+def test_middle_among_the_smallest_leaves_out_the_rest() -> None:
+    values = np.array([[4.0, np.inf, 1.0, 2.0], [3.0, np.inf, np.inf, 1.0]])
+    assert middle(values, np.array([3, 2])).tolist() == [2.0, 2.0]
