@@ -19,7 +19,7 @@ from functools import partial
 
 from gdiag.analyzers.alike import Case, grouped
 from gdiag.measures.bandwidth import Sweep
-from gdiag.measures.bandwidth_curves import shape, shapes
+from gdiag.measures.bandwidth_curves import shapes
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 from gdiag.reference.sizes import size_text
@@ -37,27 +37,39 @@ def analyze(run: RunView, *, dip: float = 0.75, collapse: float = 0.5) -> list[F
 def _cases(run: RunView, dip: float, collapse: float) -> Iterator[Case]:
     for sweep in run.sweeps:
         seen, at = shapes(sweep.table, dip), sweep.number
-        if sweep.n == 1 or not (seen["collapse_size"][at] or seen["dip_size"][at]):
-            continue
         falls = bool(seen["collapse_size"][at])
-        share = float(seen["collapse_share" if falls else "dip_share"][at])
-        yield sweep, (falls, falls and share < collapse), -share, partial(_finding, run, sweep, dip, collapse)
+        kind = "collapse" if falls else "dip"
+        size, share = int(seen[f"{kind}_size"][at]), float(seen[f"{kind}_share"][at])
+        if sweep.n == 1 or not size:
+            continue
+        if falls:
+            make = partial(_fall, run, sweep, int(seen["peak_size"][at]), size, share, collapse)
+        else:
+            make = partial(_dip, run, sweep, size, share, dip)
+        yield sweep, (falls, falls and share < collapse), -share, make
 
 
-def _finding(run: RunView, sweep: Sweep, dip: float, collapse: float) -> Finding:
-    curve = shape(sweep, dip)
-    name = sweep.collective or "the collective"
-    if curve.collapse_size is not None:
-        severity = Severity.WARNING if curve.collapse_share < collapse else Severity.INFO
-        text = (
-            f"{name} falls from {sweep.peak:.1f} GB/s at {size_text(curve.peak_size)} to {curve.collapse_share:.0%} of it from "
-            f"{size_text(curve.collapse_size)} on and does not recover"
-        )
-        evidence = (Measure("share_of_peak", round(curve.collapse_share, 3), "", collapse),
-                    Measure("size", curve.collapse_size, "B"), Measure("recovered", value=False))  # fmt: skip
-        return Finding(CODE, NAME, severity, text, run.where(sweep.place(size=curve.collapse_size)), evidence)
-    assert curve.dip_size is not None
-    text = f"{name} dips to {curve.dip_share:.0%} at {size_text(curve.dip_size)} and recovers, as a switch of algorithm does"
-    evidence = (Measure("share_of_peak", round(curve.dip_share, 3), "", dip), Measure("size", curve.dip_size, "B"),
-                Measure("recovered", value=True))  # fmt: skip
-    return Finding(CODE, NAME, Severity.INFO, text, run.where(sweep.place(size=curve.dip_size)), evidence)
+def _fall(run: RunView, sweep: Sweep, peak_size: int, size: int, share: float, collapse: float) -> Finding:
+    severity = Severity.WARNING if share < collapse else Severity.INFO
+    text = (
+        f"{_name(sweep)} falls from {sweep.peak:.1f} GB/s at {size_text(peak_size)} to {share:.0%} of it from "
+        f"{size_text(size)} on and does not recover"
+    )
+    return _finding(run, sweep, severity, text, size, share, collapse, recovered=False)
+
+
+def _dip(run: RunView, sweep: Sweep, size: int, share: float, dip: float) -> Finding:
+    text = f"{_name(sweep)} dips to {share:.0%} at {size_text(size)} and recovers, as a switch of algorithm does"
+    return _finding(run, sweep, Severity.INFO, text, size, share, dip, recovered=True)
+
+
+def _name(sweep: Sweep) -> str:
+    return sweep.collective or "the collective"
+
+
+def _finding(
+    run: RunView, sweep: Sweep, severity: Severity, text: str, size: int, share: float, limit: float, *, recovered: bool
+) -> Finding:
+    evidence = (Measure("share_of_peak", round(share, 3), "", limit), Measure("size", size, "B"),
+                Measure("recovered", value=recovered))  # fmt: skip
+    return Finding(CODE, NAME, severity, text, run.where(sweep.place(size=size)), evidence)

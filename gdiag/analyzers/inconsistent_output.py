@@ -23,7 +23,7 @@ import polars as pl
 
 from gdiag.analyzers.alike import Case, grouped
 from gdiag.measures.bandwidth import Sweep
-from gdiag.measures.bandwidth_steadiness import agreement, agreements
+from gdiag.measures.bandwidth_steadiness import agreements
 from gdiag.measures.fabric_limits import Limit, Said, limit
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -68,9 +68,9 @@ def _cases(run: RunView, average: float, odd_rows: float, said: Said) -> Iterato
         seen, at = agreements(sweep.table), sweep.number
         rows, odd, mean = int(seen["rows"][at]), int(seen["odd_rows"][at]), float(seen["mean_busbw"][at])
         if rows >= 3 and odd_rows < odd / rows:
-            yield sweep, ("odd",), odd / rows, partial(_odd, run, sweep, odd_rows)
+            yield sweep, ("odd",), odd / rows, partial(_odd, run, sweep, odd, rows, odd_rows)
         if sweep.average and abs(mean / sweep.average - 1) > average:
-            yield sweep, ("average",), abs(mean / sweep.average - 1), partial(_average, run, sweep)
+            yield sweep, ("average",), abs(mean / sweep.average - 1), partial(_average, run, sweep, mean)
         held = limit(sweep, said)
         if held is not None and held.legal is not None and sweep.plateau > 1.03 * held.legal:
             yield sweep, ("legal",), sweep.plateau / held.legal, partial(_illegal, run, sweep, held)
@@ -97,15 +97,13 @@ def _ranks(run: RunView, sweep: Sweep) -> Finding:
     )
 
 
-def _odd(run: RunView, sweep: Sweep, odd_rows: float) -> Finding:
-    figures = agreement(sweep)
-    text = f"size/time and algbw disagree in {figures.odd_rows} of {figures.rows} rows: label and measurement do not belong together"
-    evidence = Measure("odd_rows", figures.odd_rows, "", odd_rows * figures.rows)
+def _odd(run: RunView, sweep: Sweep, odd: int, rows: int, share: float) -> Finding:
+    text = f"size/time and algbw disagree in {odd} of {rows} rows: label and measurement do not belong together"
+    evidence = Measure("odd_rows", odd, "", share * rows)
     return _finding(run, sweep, Severity.WARNING, text, evidence)
 
 
-def _average(run: RunView, sweep: Sweep) -> Finding:
-    mean = agreement(sweep).mean_busbw
+def _average(run: RunView, sweep: Sweep, mean: float) -> Finding:
     text = (
         f"the printed average of {sweep.average:.2f} GB/s is not the mean of the rows ({mean:.2f} GB/s): rows were cut"
     )

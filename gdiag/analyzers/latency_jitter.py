@@ -23,7 +23,7 @@ import numpy as np
 
 from gdiag.analyzers.alike import Case, grouped
 from gdiag.measures.bandwidth import Sweep
-from gdiag.measures.bandwidth_steadiness import jitter, jitters
+from gdiag.measures.bandwidth_steadiness import jitters, slow_cycles
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 from gdiag.reference.sizes import size_text
@@ -50,18 +50,16 @@ def _cases(run: RunView, small_share: float, small_ratio: float, sides: float) -
         seen, at = jitters(sweep.table), sweep.number
         share, ratio, gap = (float(seen[name][at]) for name in ("small_share", "small_ratio", "sides"))
         if share >= small_share and ratio >= small_ratio:
-            yield sweep, ("small",), ratio, partial(_small, run, sweep, small_share, small_ratio)
-        if seen["cycles"][at] >= 4 and (slow := jitter(sweep).slow_cycles):
+            yield sweep, ("small",), ratio, partial(_small, run, sweep, share, ratio, (small_share, small_ratio))
+        if seen["cycles"][at] >= 4 and (slow := slow_cycles(sweep.rows)):
             yield sweep, ("cycles",), float(len(slow)), partial(_slow, run, sweep, slow)
         if gap > sides:
             yield sweep, ("sides",), gap, partial(_apart, run, sweep, gap, sides)
 
 
-def _small(run: RunView, sweep: Sweep, small_share: float, small_ratio: float) -> Finding:
-    seen = jitter(sweep)
-    text = f"{seen.small_share:.0%} of small {_name(sweep)} messages take {seen.small_ratio:.1f} times as long as the others"
-    evidence = (Measure("slow_share", round(seen.small_share, 3), "", small_share),
-                Measure("ratio", round(seen.small_ratio, 2), "", small_ratio))  # fmt: skip
+def _small(run: RunView, sweep: Sweep, share: float, ratio: float, limits: tuple[float, float]) -> Finding:
+    text = f"{share:.0%} of small {_name(sweep)} messages take {ratio:.1f} times as long as the others"
+    evidence = (Measure("slow_share", round(share, 3), "", limits[0]), Measure("ratio", round(ratio, 2), "", limits[1]))
     return Finding(CODE, NAME, Severity.WARNING, text, run.where(sweep.place()), evidence)
 
 

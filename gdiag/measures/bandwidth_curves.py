@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -81,35 +80,13 @@ def _curves(size: Ints, busbw: Floats) -> tuple[Ints, Floats]:
     return sizes, found
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What the curve of best busbw over size does after its peak."""
-
-    peak_size: int
-    dip_size: int | None
-    """Size of a dip that recovers, None without one."""
-    dip_share: float
-    """Bandwidth at the dip as a share of the envelope around it."""
-    collapse_size: int | None
-    """First size of a fall that does not recover, None without one."""
-    collapse_share: float
-    """Bandwidth at the largest sizes as a share of the peak before the fall."""
-
-
-def shape(sweep: Sweep, dip: float = 0.75) -> Shape:
-    """Dips and collapses of the sweep's curve: medians over sides and cycles per size, in order of size."""
-    seen, at = shapes(sweep.table, dip), sweep.number
-    return Shape(
-        peak_size=int(seen["peak_size"][at]),
-        dip_size=int(seen["dip_size"][at]) or None,
-        dip_share=float(seen["dip_share"][at]),
-        collapse_size=int(seen["collapse_size"][at]) or None,
-        collapse_share=float(seen["collapse_share"][at]),
-    )
-
-
 def shapes(table: SweepRows, dip: float = 0.75) -> Measured:
-    """The fields of `Shape` of each run, sizes that are not there as 0."""
+    """What the curve of each run does after its peak, in order of size: the median at each over sides and cycles.
+
+    peak_size [B]. dip_size: of a dip that recovers, 0 without one; dip_share: bandwidth there as a share of the envelope
+    around it. collapse_size: the first of a fall that does not recover, 0 without one; collapse_share: bandwidth at the
+    largest sizes as a share of the peak before the fall.
+    """
     return table.measured(("shape", dip), lambda block: _shapes(block, dip))
 
 

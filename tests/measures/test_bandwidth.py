@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.measures.bandwidth import Sweep
-from gdiag.measures.bandwidth_curves import shape
-from gdiag.measures.bandwidth_steadiness import agreement, jitter
+from gdiag.measures.bandwidth_curves import shapes
+from gdiag.measures.bandwidth_steadiness import agreements, jitters
 from gdiag.measures.fabric_limits import Said, limit, matches
 from tests.analyzers.made_benchmarks import view
 from tests.ingesters.nccl_formats import Bench, text
@@ -41,10 +41,11 @@ def test_plateau_is_near_the_peak_and_never_the_average(peak: float, latency: fl
 
 def test_smooth_curves_have_no_shape_and_agree_with_themselves() -> None:
     seen = sweep(Bench(sizes=SIZES))
-    assert (shape(seen).dip_size, shape(seen).collapse_size) == (None, None)
-    figures = agreement(seen)
-    assert figures.size_over_time == pytest.approx(1.0, abs=0.01)
-    assert figures.mean_busbw == pytest.approx(figures.average or 0, rel=0.005)
+    curve, figures = shapes(seen.table), agreements(seen.table)
+    assert (curve["dip_size"].tolist(), curve["collapse_size"].tolist()) == ([0], [0])
+    assert (figures["odd_rows"] == 0).all()
+    assert (figures["rows"] > 10).all()
+    assert figures["mean_busbw"] == pytest.approx(seen.average or 0, rel=0.005)
 
 
 def test_limits_by_model_network_and_expectation() -> None:
@@ -104,6 +105,5 @@ def test_times_of_zero_give_an_infinite_ratio_and_no_error() -> None:
             cells[5] = cells[9] = "0.00"
         rows.append("  ".join(cells) if len(cells) > 12 and cells[0].isdigit() else line)
     with np.errstate(divide="ignore"):  # as the pipeline has it
-        seen = jitter(view("\n".join(rows)).sweeps[0])
-    assert seen is not None
-    assert seen.small_ratio == float("inf")
+        seen = jitters(view("\n".join(rows)).sweeps[0].table)
+    assert seen["small_ratio"].tolist() == [float("inf")]

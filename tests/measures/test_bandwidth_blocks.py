@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.measures.bandwidth_blocks import middle
-from gdiag.measures.bandwidth_curves import by_size, shape
-from gdiag.measures.bandwidth_steadiness import agreement, jitter
+from gdiag.measures.bandwidth_curves import by_size, shapes
+from gdiag.measures.bandwidth_steadiness import agreements, jitters
 from tests.analyzers.made_benchmarks import view
 from tests.ingesters.nccl_formats import Bench, text
 
@@ -37,7 +37,10 @@ def test_runs_side_by_side_measure_as_alone(kinds: list[tuple[str, float, int]])
             "host_names",
         )
         assert [getattr(sweep, name) for name in names] == [getattr(alone, name) for name in names]
-        assert (shape(sweep), jitter(sweep), agreement(sweep)) == (shape(alone), jitter(alone), agreement(alone))
+        for measure in (shapes, jitters, agreements):
+            assert {name: values[sweep.number] for name, values in measure(sweep.table).items()} == {
+                name: values[0] for name, values in measure(alone.table).items()
+            }
         assert np.array_equal(by_size(sweep), by_size(alone))
         assert sweep.fact("average_busbw") == alone.fact("average_busbw")
 
