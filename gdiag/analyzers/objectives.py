@@ -9,11 +9,11 @@ from typing import Final
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Severity
 
-LEVELS: Final = frozenset({"GD103", "GD104", "GD105", "GD107", "GD108", "GD201", "GD213", "GD305", "GD307"})
-"""Checks that hold a level of the loss or of the gradients against its own past."""
-
 OF_LOSS: Final = frozenset({"GD104", "GD105", "GD107", "GD108", "GD305", "GD307"})
-"""Those of them about the loss alone."""
+"""Checks that hold a level of the loss against its own past; GD307 does so beside that of the gradients."""
+
+LEVELS: Final = OF_LOSS | {"GD103", "GD201", "GD213"}
+"""Those, and checks of what two adversaries do to each other: spikes that come back, levels of the gradients."""
 
 
 def weighed(run: RunView, findings: Sequence[Finding]) -> list[Finding]:
