@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.measures.run import RunView
-from gdiag.measures.second_moment import LEAD_STEPS, lead_rows, stale_moment
+from gdiag.measures.second_moment import lead_rows, stale_moment
 from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
 
@@ -26,6 +26,8 @@ NEEDS: tuple[str, ...] = ("steps.loss", "steps.grad_norm|layers.grad_norm")
 
 DEFAULT = 0.999
 """PyTorch's and TensorFlow's default of beta2."""
+_LEADS = 4
+"""So many times the rows before an onset in which a moment is outgrown show how a layer's gradients usually lie to it."""
 
 
 def analyze(
@@ -83,7 +85,7 @@ def _measured(run: RunView, onset: int) -> tuple[str, float] | None:
     lead = lead_rows(interval(common))
     best: tuple[str, float] | None = None
     for i, column in enumerate(grads.columns):
-        if column.layer not in place or until < 4 * LEAD_STEPS:
+        if column.layer not in place or until < _LEADS * lead:
             continue
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = grads.values(i)[mine][:until] / np.sqrt(moments.values(place[column.layer])[theirs][:until])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from gdiag.analyzers.stale_second_moment import analyze
 from gdiag.measures.run import RunView
 from gdiag.model import Severity
+from gdiag.schema import LayerColumn, Quantity
 from tests.analyzers.made_runs import Floats, learning, view
 
 
@@ -72,3 +75,23 @@ def test_rows_fifty_steps_apart_show_a_stretch_of_a_thousand_steps() -> None:
     (finding,) = analyze(view(columns, beta2=0.999))
     assert finding.where.step == 5000
     assert analyze(view(columns, beta2=0.99)) == []
+
+
+def test_moments_logged_every_ten_steps_are_judged_from_four_leads_on() -> None:
+    loss, grad = learning(), norms(1.0, 300, 1.0, 0)
+    loss[300:340] += 2.0 * 0.5 ** (np.arange(40) / 8)
+    grad[200:299] *= 0.3
+    grad[299:303] *= 2.4
+    run = view({"loss": loss, "grad_norm": grad}, beta2=0.99)
+    layer = np.ones(100)
+    layer[29:31] = 5.0
+    layers = pl.DataFrame({"step": np.arange(0, 1000, 10), "grad_norm:mlp": layer, "second_moment:mlp": np.ones(100)})
+    keys = layers.with_columns(
+        pl.lit("run").alias("run"), pl.lit(None, pl.Int32).alias("rank"), pl.lit(0, pl.Int32).alias("source"),
+        pl.int_range(1, 101, dtype=pl.Int64).alias("line"),
+    )  # fmt: skip
+    quantities: tuple[Quantity, ...] = ("grad_norm", "second_moment")
+    columns = tuple(LayerColumn(f"{q}:mlp", "mlp", q, 0, "mlp") for q in quantities)
+    records = replace(run.records, layers=keys, layer_columns=columns)
+    (finding,) = analyze(RunView(run.run, records))
+    assert finding.number("measured_rms") == pytest.approx(5.0)
