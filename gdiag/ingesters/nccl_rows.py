@@ -120,11 +120,6 @@ def headers(lines: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def no_headers() -> pl.DataFrame:
-    """An empty table as `headers` makes it."""
-    return pl.DataFrame(schema={"line": pl.Int64, **dict.fromkeys(FLAGS, pl.Boolean)})
-
-
 def rows(
     found: pl.DataFrame, others: pl.DataFrame, heads: pl.DataFrame, taken: pl.Series
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
