@@ -95,6 +95,9 @@ counter in a file, 1 for the next, …; kind: ports of one kind are alike; peer:
 end [Unix s], size B, sequence the number that all ranks of the group give the operation.
 """
 
+SWITCH: Final = "switch "
+"""How the scope of `facts` begins that a switch says of itself; its name, or its number in the file, follows."""
+
 
 @dataclass(frozen=True, slots=True)
 class LayerColumn:

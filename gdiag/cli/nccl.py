@@ -84,7 +84,10 @@ def _may_write(path: Path) -> None:
 
 def _judged_alone(records: Records) -> bool:
     """Whether a test says how it failed, or a switch its state: those are judged without a row."""
-    return any(scope == "failure" or scope.startswith("switch ") for scope in records.facts["scope"].unique().to_list())
+    from gdiag.schema import SWITCH
+
+    scopes = records.facts["scope"].drop_nulls().unique().to_list()
+    return any(scope == "failure" or scope.startswith(SWITCH) for scope in scopes)
 
 
 def _saved(records: Records) -> str:

@@ -10,6 +10,7 @@ import polars as pl
 from gdiag.errors import InputError
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.model import Source
+from gdiag.schema import SWITCH
 
 FORMAT: Final = "ibswinfo"
 _LONGEST: Final = 1 << 9
@@ -51,11 +52,11 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 - nothing t
     if not rows:
         raise InputError(f"{given.path} is the inventory of ibswinfo but holds no line of it")
     table = pl.DataFrame(
-        [(at, f"switch {names.get(n, n + 1)}", key, value) for at, n, key, value in rows],
+        [(at, f"{SWITCH}{names.get(n, n + 1)}", key, value) for at, n, key, value in rows],
         schema={"line": pl.Int64, "scope": pl.String, "key": pl.String, "value": pl.String}, orient="row",
     ).with_columns(section=pl.lit(None, pl.Int32))  # fmt: skip
     said = [
-        f"switch {names.get(n, n + 1)}: {_said([(k, v) for _, m, k, v in rows if m == n])}" for n in range(number + 1)
+        f"{SWITCH}{names.get(n, n + 1)}: {_said([(k, v) for _, m, k, v in rows if m == n])}" for n in range(number + 1)
     ]
     return Reading(Source(given.path, FORMAT, len(rows), notes=tuple(said[:20])), facts=table)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final
 
 import polars as pl
 
@@ -11,10 +10,7 @@ from gdiag.measures import nvlinks as screens
 from gdiag.measures.nvlinks import LISTED, MODULE, NVLINK
 from gdiag.measures.telemetry import Telemetry
 from gdiag.model import Location, Run
-from gdiag.schema import LayerColumn, Records
-
-_SWITCH: Final = "switch "
-"""How the scope of a switch's facts begins."""
+from gdiag.schema import SWITCH, LayerColumn, Records
 
 
 class RunTables:
@@ -39,12 +35,12 @@ class RunTables:
     @cached_property
     def facts(self) -> pl.DataFrame:
         """This run's rows of `facts`, less those of nvidia-smi's screens of links."""
-        return self._own(self.records.facts).filter(~screens.said() & ~pl.col("scope").str.starts_with(_SWITCH))
+        return self._own(self.records.facts).filter(~screens.said() & ~_of_switch())
 
     @cached_property
     def switches(self) -> pl.DataFrame:
         """Rows of `facts` with what switches say of their supplies, fans and temperature, one scope per switch."""
-        return self._own(self.records.facts).filter(pl.col("scope").str.starts_with(_SWITCH))
+        return self._own(self.records.facts).filter(_of_switch())
 
     @cached_property
     def ports(self) -> pl.DataFrame:
@@ -102,3 +98,8 @@ class RunTables:
         if "run" not in frame.columns or not frame.height or len(self.records.runs) == 1:
             return frame
         return frame.filter(pl.col("run") == self.run.id)
+
+
+def _of_switch() -> pl.Expr:
+    """Rows of `facts` that a switch says of itself."""
+    return pl.col("scope").str.starts_with(SWITCH)
