@@ -102,4 +102,4 @@ class RunTables:
 
 def _of_switch() -> pl.Expr:
     """Rows of `facts` that a switch says of itself."""
-    return pl.col("scope").str.starts_with(SWITCH)
+    return pl.col("scope").str.starts_with(SWITCH).fill_null(value=False)
