@@ -23,7 +23,9 @@ _LIST_HEAD: Final = re.compile(rb"(?m)^(?:[\w.-]+: )?GPU \d+: .* \(UUID: ")
 _PATH: Final = r"(?:X|NV\d+|SYS|NODE|PHB|PXB|PIX|PSB|SOC|C2C|N/A)"
 _ROW: Final = re.compile(rf"^\s*([A-Za-z][\w.-]*)((?:\s+{_PATH}(?=\s|$))+)")
 _GPU: Final = re.compile(r"^\s*GPU (\d+): (.*?)\s*(?:\(UUID: ([^)]*)\))?\s*((?:Nvlink|Device|NVML).*)?$")
-_STATE: Final = re.compile(r"^\s*Link (\d+): (?:(\d+(?:\.\d+)?) GB/s|<inactive>)\s*$")
+_BLANK: Final = re.compile(r"\t(?=\t)")
+"""A cell of the matrix with nothing in it."""
+_STATE: Final = re.compile(r"^\s*Link (\d+): (?:(\d{1,6}(?:\.\d+)?) GB/s|<inactive>)\s*$")
 _COUNT: Final = re.compile(r"^\s*Link (\d+): ([A-Za-z][\w /-]*?)\s*: (\d+(?:\.\d+)?(?:[eE]-?\d+)?)\s*$")
 _UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SILENT: Final = {
@@ -82,7 +84,7 @@ def parse(texts: Mapping[int, str], tz: str | None) -> Screen:
     gpu: tuple[str | None, int] | None = None
     owners: dict[str, str | None] = {}
     for number, raw in texts.items():
-        line = place.bare(raw[:4096])
+        line = _BLANK.sub("\tN/A", place.bare(raw[:4096]))
         if m := _STATE.match(line):
             if gpu is not None and (link := whole(m[1], bits=31)) is not None:
                 where = (number, place.host, place.time, f"GPU{gpu[1]}", link)

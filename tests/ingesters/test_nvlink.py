@@ -49,6 +49,18 @@ def test_a_matrix_gives_every_pair_with_its_network_cards() -> None:
     assert read(MATRIX).source.notes == ("topology of 3 GPUs: NV12, SYS",)
 
 
+def test_a_cell_with_nothing_in_it_moves_no_other() -> None:
+    torn = MATRIX.replace("GPU1\tNV12\t X \tSYS", "GPU1\t\t X \tSYS")
+    whole = pairs(read(MATRIX))
+    assert pairs(read(torn)) == {pair: way for pair, way in whole.items() if pair != "GPU1 GPU0"}
+
+
+def test_a_rate_that_no_link_has_is_no_rate() -> None:
+    ports = read(STATUS.replace("26.562", "9" * 400, 1)).ports
+    assert ports is not None
+    assert ports.filter(ports["counter"] == "nvlink_rate")["value"].to_list() == [26.562, 26.562]
+
+
 def test_a_matrix_without_its_head_is_read_in_order() -> None:
     found = pairs(read(MATRIX.partition("\n")[2]))
     assert found["GPU0 GPU2"] == "NV12"
