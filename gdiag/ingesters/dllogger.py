@@ -18,6 +18,7 @@ from gdiag.ingesters import console, flat, json_events
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.run_config import canonical_config
+from gdiag.ingesters.values import whole
 
 FORMAT: Final = "dllogger"
 _MARK: Final = "DLLL "
@@ -52,7 +53,8 @@ def read(given: Input, options: Options) -> Reading:
 def _position(said: object) -> tuple[int, ...] | None:
     """Epoch and iteration, the epoch alone, () for the summary; a plain number is an iteration of one epoch. Else None."""
     at: list[object] = said if isinstance(said, list) else [0, said]
-    numbers = tuple(n for n in at if isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**53)
+    read = [whole(n, bits=53) if isinstance(n, str) else n for n in at]
+    numbers = tuple(n for n in read if isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**53)
     return numbers[:2] if len(numbers) == len(at) else None
 
 

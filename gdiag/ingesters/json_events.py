@@ -1,4 +1,4 @@
-"""JSON objects behind a mark in the lines of a console, one event a line."""
+"""JSON objects behind a mark in the lines of a console; lines of several processes may run together."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import polars as pl
 
 from gdiag.ingesters import text as plain
 
+_DECODER: Final = json.JSONDecoder()
 _NEAR: Final = 4
 """Characters behind the mark among which an object opens."""
 
@@ -17,14 +18,14 @@ _NEAR: Final = 4
 def events(
     marked: pl.DataFrame, mark: str, reason: str, bad: list[dict[str, object]]
 ) -> Iterator[tuple[int, dict[str, object]]]:
-    """Line and event of every line of `marked` (`line`, `text`, all with the mark); what opens and is no JSON goes to `bad`."""
+    """Line and event of every mark in `marked` (`line`, `text`); what opens and is no JSON goes to `bad`."""
     for line, text in marked.iter_rows():
-        behind = text[text.index(mark) + len(mark) :].strip()
-        try:
-            event = json.loads(behind)
-        except (ValueError, RecursionError):
-            if "{" in behind[:_NEAR]:
-                bad.append({"line": line, "reason": reason, "text": plain.redact(text, 200)})
-            continue
-        if isinstance(event, dict):
-            yield line, event
+        for behind in text.split(mark)[1:]:
+            try:
+                event, _ = _DECODER.raw_decode(behind.lstrip())
+            except (ValueError, RecursionError):
+                if "{" in behind[:_NEAR]:
+                    bad.append({"line": line, "reason": reason, "text": plain.redact(text, 200)})
+                continue
+            if isinstance(event, dict):
+                yield line, event

@@ -99,3 +99,11 @@ def test_a_torn_event_is_kept_as_a_reject() -> None:
 def test_events_without_a_step_are_no_run() -> None:
     with pytest.raises(InputError, match="without a readable step"):
         read(dllogger, LINES[0] + "\n" + LINES[-1] + "\n")
+
+
+def test_events_that_run_together_and_steps_as_words_are_read() -> None:
+    events = [line([0, i], {"loss": 3.0}) + line([0, i], {"lr": 0.1}) for i in range(1, 5)]
+    steps = read(dllogger, "\n".join([*events, line("7", {"loss": 2.0})]) + "\n").steps
+    assert steps is not None
+    assert steps["step"].to_list() == [1, 2, 3, 4, 7]
+    assert steps["lr"].to_list() == [0.1] * 4 + [None]
