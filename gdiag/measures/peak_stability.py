@@ -8,6 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from gdiag.measures.baseline import mad_sigma
+from gdiag.measures.changes import MEDIAN_ERROR
 from gdiag.measures.curves import Curve, Floats
 from gdiag.measures.schedule import Schedule
 
@@ -96,9 +98,15 @@ def instability(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve) -> Inst
 
 
 def _lifted(value: Floats, onset: int, margin: float) -> bool:
-    """Whether the median of the rows from `onset` on lies half a margin above that of the twenty before."""
+    """Whether the median of the rows from `onset` on lies above that of the twenty before: by half a margin, and by three
+    standard errors as the scatter of those twenty tells them, for the margin knows only the quietest part of the run.
+    Fewer than five rows have no scatter: three quarters of the later rows must then lie above the largest of them.
+    """
     before, after = value[max(0, onset - 20) : onset], value[onset : onset + max(20, len(value) // 10)]
-    return len(before) < 5 or float(np.median(after)) > float(np.median(before)) + 0.5 * margin
+    if len(before) < 5:
+        return not len(before) or float(np.quantile(after, 0.25)) > float(before.max())
+    error = MEDIAN_ERROR * mad_sigma(before) * sqrt(1 / len(before) + 1 / max(1, len(after)))
+    return float(np.median(after)) > float(np.median(before)) + max(0.5 * margin, 3 * error)
 
 
 @dataclass(frozen=True, slots=True)

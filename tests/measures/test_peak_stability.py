@@ -35,3 +35,13 @@ def test_wild_gradients_need_no_raised_level() -> None:
     assert found is not None
     assert replace(found, kind="gradient", lifted=False, worse_share=0.5).lasts(0.3)
     assert not replace(found, kind="gradient", worse_share=0.1).lasts(0.3)
+
+
+def test_a_run_that_is_loud_from_its_start_lifts_nothing_by_chance() -> None:
+    lifted = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        loud = learning(1000, noise=0) + rng.choice([0.1, 1.5], 1000) * rng.normal(0, 1, 1000)
+        found = seen(loud)
+        lifted += found is not None and found.lasts(0.3)
+    assert lifted == 0
