@@ -2,7 +2,8 @@
 
 What it checks: the share of the run over which the loss stays within 1 % of its whole gain (or three standard errors) of
 its final level. It is a warning where the learning rate was below a tenth of its peak over that stretch, or where a model
-from scratch (first level 4 nats or more) stays flat over most of the run at more than 45 % of its first level.
+from scratch (first level 4 nats or more) stays flat over most of the run at more than 45 % of its first level. Where the
+token entropy of the batches rises over that stretch, a loss that does not rise with it still falls: the data grew harder.
 
 Why it matters: the steps of the plateau buy nothing. With a spent learning rate they could; at a high level the model has
 learnt no more than how often each token occurs.
@@ -13,8 +14,10 @@ learning rate that is too high or too low, vanishing gradients, a bad initialisa
 
 from __future__ import annotations
 
+import numpy as np
+
 from gdiag.analyzers.learning_evidence import flat_lr_share, learning_measures
-from gdiag.measures.changes import Learning
+from gdiag.measures.changes import Learning, change_per_fold
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Severity
 
@@ -46,8 +49,9 @@ def analyze(
     share = flat_lr_share(run, found)
     # A schedule that reaches zero at the end is low over its last third: idle is a rate that was low over all of it.
     most = flat_lr_share(run, found, 0.8)
-    idle = most is not None and most < spent and found.flat_share >= spent_flat and _truly_flat(found)
-    high = found.flat_share >= flat and found.end > level * found.first and _truly_flat(found)
+    still = _truly_flat(found, _hardening(run, int(curve.step[found.flat_from])))
+    idle = most is not None and most < spent and found.flat_share >= spent_flat and still
+    high = found.flat_share >= flat and found.end > level * found.first and still
     if not (idle or high) or found.gain <= 0:
         return []
     onset = int(curve.step[found.flat_from])
@@ -59,6 +63,14 @@ def analyze(
     return [Finding(CODE, NAME, severity, said, where, learning_measures(run, found, level * found.first))]
 
 
-def _truly_flat(found: Learning) -> bool:
-    """Whether the flat part falls by less than a fiftieth of the whole gain per e-fold of steps."""
-    return found.slope > -0.02 * found.gain
+def _truly_flat(found: Learning, hardening: float) -> bool:
+    """Whether the flat part falls by less than a fiftieth of the whole gain per e-fold of steps, for equally hard data."""
+    return found.slope - hardening > -0.02 * found.gain
+
+
+def _hardening(run: RunView, start: int) -> float:
+    """Rise of the batches' token entropy per e-fold of rows from step `start` on (nat); 0 where it is not logged or falls."""
+    entropy = run.series("token_entropy")
+    at = int(np.searchsorted(entropy.step, start))
+    held = entropy.value[at:]
+    return max(0.0, change_per_fold(held, np.arange(at, len(entropy), dtype=np.float64))) if len(held) >= 60 else 0.0

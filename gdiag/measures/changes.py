@@ -142,15 +142,16 @@ def learning(value: Floats) -> Learning | None:
     away = np.flatnonzero(np.abs(smooth - end) > near)
     block = int(away[-1]) + 1 if len(away) else 0
     flat_from = int(held.first_row[block]) if block < len(held.first_row) else rows - 1
-    flat = held.level[block:]
-    slope = 0.0
-    if len(flat) >= 6:
-        third = len(flat) // 3
-        when = np.log(held.first_row[block:] + held.rows / 2 + 1.0)
-        slope = float(
-            (np.median(flat[-third:]) - np.median(flat[:third])) / (np.mean(when[-third:]) - np.mean(when[:third]))
-        )
+    when = (held.first_row[block:] + held.rows / 2).astype(np.float64)
+    slope = change_per_fold(held.level[block:], when) if len(held.level) - block >= 6 else 0.0
     return Learning(first, float(smooth.min()), end, flat_from, 1 - flat_from / rows, held.error, slope)
+
+
+def change_per_fold(value: Floats, row: Floats) -> float:
+    """Change of `value` per e-fold of `row` (at least three values): its last third against its first."""
+    third, when = len(value) // 3, np.log(row + 1.0)
+    change = np.median(value[-third:]) - np.median(value[:third])
+    return float(change / (np.mean(when[-third:]) - np.mean(when[:third])))
 
 
 STILL_TO_COME = 0.25

@@ -52,3 +52,12 @@ def test_the_end_of_a_schedule_is_no_spent_rate() -> None:
     falling = np.maximum(10.8 - 1.1 * np.log1p(np.arange(2000) / 2), 3.53) + rng.normal(0, 0.05, 2000)
     falling[-720:] -= np.linspace(0, 0.03, 720)
     assert analyze(view({"loss": falling, "lr": cosine(2000, floor=0.0)})) == []
+
+
+def test_quiet_where_the_data_grow_harder() -> None:
+    loss = np.maximum(6.9, learning(2000, noise=0, start=10.8)) + np.random.default_rng(3).normal(0, 0.05, 2000)
+    columns = {"loss": loss, "lr": np.full(2000, 1e-3)}
+    hardening = np.linspace(4.0, 6.0, 2000) + np.random.default_rng(4).normal(0, 0.2, 2000)
+    assert analyze(view(columns | {"token_entropy": hardening})) == []
+    assert len(analyze(view(columns | {"token_entropy": hardening[::-1]}))) == 1
+    assert len(analyze(view(columns | {"token_entropy": np.full(2000, 5.0)}))) == 1
