@@ -17,6 +17,7 @@ from math import log
 
 import numpy as np
 
+from gdiag.measures.chance import classes_guessed
 from gdiag.measures.lr_progress import Slow, slow_descent
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -43,7 +44,8 @@ def analyze(
 
     most_gain: fall of the loss as a share of its start, above which the run learns. late_share: least share of it made in
     the second half of the learning rate spent. drift: most relative change of the parameter norms. untrained: loss [nat]
-    from which a model counts as fresh where neither vocabulary nor token entropy says so. least_rows: rows from which a log
+    from which a model counts as fresh where neither vocabulary nor token entropy says so, nor a loss of ln 10, 100 or 1,000
+    that it guesses among as many classes. least_rows: rows from which a log
     that ends in its warm-up is judged. tiny: peak rate below which a loss that does not move at all, of a fresh model whose
     parameter norms are not logged, is put down to it.
     """
@@ -115,7 +117,7 @@ def _fresh(run: RunView, seen: Slow, untrained: float) -> bool:
     vocabulary = run.run.config.get("vocabulary", run.run.config.get("vocab_size"))
     if isinstance(vocabulary, int | float) and vocabulary > 1:
         return end > 0.75 * log(vocabulary)
-    return end > untrained
+    return end > untrained or classes_guessed(end, within=0.01) is not None
 
 
 def _drift(run: RunView) -> float | None:

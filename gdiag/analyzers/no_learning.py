@@ -1,8 +1,8 @@
 """The loss hardly falls at all.
 
 What it checks: the lowest block of the run lies above 95 % of the loss's first level, after 300 steps or more. Only a
-first level of 4 nats or more, as a model from scratch has it (ln of the vocabulary), makes a warning: a fine-tuned or
-resumed model may rightly stay where it is.
+first level of 4 nats or more, as a model from scratch has it (ln of the vocabulary), or an end at what guessing among 10,
+100 or 1,000 classes costs makes a warning: a fine-tuned or resumed model may rightly stay where it is.
 
 Why it matters: the run learns nothing, and every step is wasted.
 
@@ -13,8 +13,9 @@ constant), a label shift or mask bug, a bad initialisation, frozen weights.
 from __future__ import annotations
 
 from gdiag.analyzers.learning_evidence import learning_measures
+from gdiag.measures.chance import classes_guessed
 from gdiag.measures.run import RunView
-from gdiag.model import Finding, Severity
+from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD107"
 NAME = "no-learning"
@@ -35,6 +36,19 @@ def analyze(run: RunView, *, share: float = 0.95, steps: int = 300, scratch: flo
     if found.best < share * found.first or any(event.kind == "divergence" for event in run.losses[0].events):
         return []
     said = f"Loss is {found.end:.4g} nat after {int(curve.step[-1] - curve.step[0])} steps and began at {found.first:.4g} nat"
-    severity = Severity.WARNING if found.first >= scratch else Severity.INFO
+    guessed = classes_guessed(found.end)
+    if guessed is not None:
+        said += f", which is what guessing among {guessed:,} classes costs"
+    severity = Severity.WARNING if found.first >= scratch or guessed is not None else Severity.INFO
     where = run.where(curve.finite.row(0), last_step=int(curve.step[-1]))
-    return [Finding(CODE, NAME, severity, said, where, learning_measures(run, found, share * found.first))]
+    evidence = learning_measures(run, found, share * found.first)
+    return [Finding(CODE, NAME, severity, said, where, (*evidence, *_peak(run), *_guess(guessed)))]
+
+
+def _peak(run: RunView) -> tuple[Measure, ...]:
+    rate = run.series("lr")
+    return (Measure("lr_peak", float(rate.value.max())),) if len(rate) else ()
+
+
+def _guess(classes: int | None) -> tuple[Measure, ...]:
+    return () if classes is None else (Measure("classes_guessed", classes),)

@@ -119,6 +119,9 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("missing_warmup", "schedule", 3.6, lambda c: f.message if (f := c.context("GD305")) is not None and f.severity >= Severity.WARNING else None),
     Rule("lr_decayed_early", "schedule", 4.0, found("GD303")),
     Rule("lr_too_low", "schedule", 4.0, found("GD304")),
+    # What optimizers take: Adam and its kin 1e-6 to 1e-2, SGD 1e-3 to about 1; LARS with huge batches alone takes more.
+    Rule("lr_too_high", "schedule", 1.5, at_least("lr_peak", 1.0, "a learning rate of {:.3g} is more than all but layer-wise scaled optimizers take", "GD107")),
+    Rule("lr_too_low", "schedule", -2.2, at_least("lr_peak", 0.1, "a learning rate of {:.3g} is not low for any optimizer", "GD107")),
     Rule("lr_too_low", "gradient", -1.5, found("GD202", least=Severity.WARNING)),
     # Configuration: a batch or sequence length that changes with the loss, or a cycle that begins there, explains it.
     Rule("config_change", "config", 2.0, changed("seq_len_ratio", "sequence length", 1.05)),

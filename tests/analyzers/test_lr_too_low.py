@@ -58,3 +58,9 @@ def test_quiet_where_the_loss_is_logged_in_the_first_steps_only() -> None:
     blank = [None] * 2000
     longer = {name: [*run.series(name).value.tolist(), *blank] for name in ("lr", "loss", "grad_norm")}
     assert analyze(view(longer)) == []
+
+
+def test_a_guess_among_ten_classes_is_no_trained_model() -> None:
+    loss = np.log(10) + 0.05 * np.random.default_rng(1).standard_normal(1000)
+    assert len(analyze(view({"lr": cosine(peak=1e-6), "loss": loss}))) == 1
+    assert analyze(view({"lr": cosine(peak=1e-6), "loss": loss - 0.2})) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from gdiag.analyzers.no_learning import analyze
 from gdiag.model import Severity
@@ -31,3 +32,13 @@ def test_quiet_on_runs_that_learn_and_on_short_ones() -> None:
 
 def test_threshold_sets_the_share() -> None:
     assert analyze(view({"loss": flat(10.8)}), share=0.99) == []
+
+
+@pytest.mark.parametrize(
+    ("classes", "severity"), [(10, Severity.WARNING), (1000, Severity.WARNING), (12, Severity.INFO), (2, Severity.INFO)]
+)
+def test_a_guess_among_known_numbers_of_classes_is_no_tuned_model(classes: int, severity: Severity) -> None:
+    loss = np.log(classes) + np.random.default_rng(0).normal(0, 0.002, 1000)
+    (finding,) = analyze(view({"loss": loss}))
+    assert finding.severity is severity
+    assert finding.number("classes_guessed") == (classes if classes in (10, 1000) else None)
