@@ -73,6 +73,8 @@ def roll_back(case: Case) -> str:
     """Return to the last checkpoint before the onset, not before the peak; a lone NaN that left no trace needs none."""
     if case.value("isolated", "GD101") is True and not case.find("GD104", "GD105", "GD201"):
         return "The rows after it are finite: go on, no rollback is needed unless it returns"
+    if own.from_start(case):
+        return "Start again: there is no state before the fault to go back to"
     before = " (before the onset, not the peak)" if case.onset is not None else ""
     return f"Roll back to {own.return_point(case)}{before}"
 
@@ -119,11 +121,11 @@ def replay_batch(case: Case) -> str:
 
 def lower_lr(case: Case) -> str:
     """Half the peak rate, as a figure when it was logged."""
-    peak = case.facts.peak_lr
+    peak, go = case.facts.peak_lr, "start again" if own.from_start(case) else "resume"
     return (
-        f"Lower the peak learning rate from {peak:.3g} to {peak / 2:.3g} and resume"
+        f"Lower the peak learning rate from {peak:.3g} to {peak / 2:.3g} and {go}"
         if peak
-        else "Halve the peak learning rate and resume"
+        else f"Halve the peak learning rate and {go}"
     )
 
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from gdiag.model import Finding, Location, Measure, Severity, Value
 from gdiag.triage import own_figures as own
-from gdiag.triage.actions import check_lr, connect_layer, replay_batch, resume_again, return_or_evaluate, roll_back
+from gdiag.triage.actions import (
+    check_lr,
+    connect_layer,
+    lower_lr,
+    replay_batch,
+    resume_again,
+    return_or_evaluate,
+    roll_back,
+)
 from gdiag.triage.case import Case
 from gdiag.triage.facts import RunFacts
 
@@ -77,3 +86,15 @@ def test_quotes_what_the_run_says(action: Callable[[Case], str], given: Case, sa
 def test_settings_that_are_no_positive_number_are_not_quoted(value: Value) -> None:
     assert own.setting(case({"clip": value}), "clip") is None
     assert "at 1.0" in own.clip(case({"clip": value}))
+
+
+def test_a_fault_of_the_first_rows_is_started_again() -> None:
+    def begun(first: int, onset: int, checkpoints: tuple[int, ...] = ()) -> Case:
+        facts = RunFacts("run", first_step=first, last_step=900, interval=10.0, checkpoints=checkpoints, peak_lr=1.5)
+        return replace(case(), facts=facts, onset=onset)
+
+    assert roll_back(begun(0, 10)) == "Start again: there is no state before the fault to go back to"
+    assert lower_lr(begun(0, 10)).endswith("from 1.5 to 0.75 and start again")
+    for later in (begun(0, 30), begun(4000, 4000), begun(0, 10, checkpoints=(5,))):
+        assert roll_back(later).startswith("Roll back to ")
+        assert lower_lr(later).endswith("and resume")
