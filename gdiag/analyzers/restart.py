@@ -30,7 +30,8 @@ def _finding(run: RunView, restart: Restart, count: int) -> Finding:
     if restart.from_start:
         said = f"Run begins again from step {restart.step} after step {restart.last_step}{pause}"
     elif restart.rewound:
-        said = f"Run restarts from step {restart.step} after step {restart.last_step} ({restart.rewound} steps trained twice){pause}"
+        twice = "1 step" if restart.rewound == 1 else f"{restart.rewound} steps"
+        said = f"Run restarts from step {restart.step} after step {restart.last_step} ({twice} trained twice){pause}"
     else:
         said = f"Run goes on at step {restart.step} in a new segment{pause}"
     row: dict[str, object] = {

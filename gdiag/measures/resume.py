@@ -142,8 +142,11 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
     half = next((k for k in range(len(rows)) if np.median(excess[k : k + 5]) <= 0.5 * rise), None)
     kind: Kind = "clean"
     like: int | None = None
+    # The median of the rows before lags behind a steep curve: what falls with the curve is not lower.
     if jump < -1.5 * limit:
-        kind = "lower"
+        fall = _fallen(loss, i)
+        before, jump = before - fall, jump + fall
+        kind = "lower" if jump < -1.5 * limit else "clean"
     elif jump > limit:
         # A model that knows nothing is near the start of the run, however fast it learns again.
         large = shaken or (grad_ratio is not None and grad_ratio > 3)
@@ -194,14 +197,29 @@ def _repeats(old: Floats, like: int, rows: Floats, excess: Floats, noise: float)
 
 def _onward(loss: Curve, i: int, until: int) -> Floats:
     """How far the loss is expected to fall below its level at row `i`, row by row: its descent before in log time."""
-    elapsed = (loss.step - loss.step[0] + 1).astype(np.float64)
+    elapsed = _elapsed(loss)
+    return np.asarray(-_descent(loss, i) * np.log(elapsed[i:until] / elapsed[i]), dtype=np.float64)
+
+
+def _fallen(loss: Curve, i: int) -> float:
+    """How far the loss falls from the middle of the reference rows to row `i` [nat]."""
+    elapsed = _elapsed(loss)
+    return _descent(loss, i) * float(np.log(elapsed[i] / np.median(elapsed[max(0, i - REFERENCE_ROWS) : i])))
+
+
+def _elapsed(loss: Curve) -> Floats:
+    return np.asarray(loss.step - loss.step[0] + 1, dtype=np.float64)
+
+
+def _descent(loss: Curve, i: int) -> float:
+    """How fast the loss falls before row `i`: nat per unit of the logarithm of the steps since the log began."""
+    elapsed = _elapsed(loss)
     first = int(np.searchsorted(elapsed, elapsed[i] / 2))
     first = min(first, max(0, i - 16))
     middle = (first + i) // 2
     early, late = loss.value[first:middle], loss.value[middle:i]
     apart = np.log(np.median(elapsed[middle:i]) / np.median(elapsed[first:middle]))
-    slope = max(0.0, float((np.median(early) - np.median(late)) / max(float(apart), 1e-9)))
-    return np.asarray(-slope * np.log(elapsed[i:until] / elapsed[i]), dtype=np.float64)
+    return max(0.0, float((np.median(early) - np.median(late)) / max(float(apart), 1e-9)))
 
 
 def _inflation(old: Floats) -> float:

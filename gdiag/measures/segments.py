@@ -29,16 +29,19 @@ class Layout:
     order: Literal["ordered", "unordered", "interleaved"]
 
 
-def layout(step: Ints) -> Layout:
+def layout(step: Ints, again: NDArray[np.bool_] | None = None) -> Layout:
     """Tell restarts, unordered rows and writers that take turns apart.
 
     Rows that hold every step exactly once, without a gap, are without order, however they lie.
 
     Args:
         step: steps of one source (and one rank) in file order.
+        again: rows that begin a segment although the step does not go back (measures.rewinds).
     """
     zero = np.zeros(len(step), dtype=np.int64)
     back = _breaks_back(step)
+    if again is not None:
+        back |= again
     if not back.any():
         return Layout(zero, zero, "ordered")
     ordered = np.unique(step)

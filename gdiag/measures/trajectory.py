@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from gdiag.measures.curves import Path
+from gdiag.measures.rewinds import trained_again
 from gdiag.measures.segments import Ints, layout
 from gdiag.model import Segment
 from gdiag.schema import STEP_METRICS
@@ -99,8 +100,9 @@ def _with_segments(frame: pl.DataFrame) -> tuple[pl.DataFrame, int, bool]:
         most = 0
         lengths = part["rank"].rle().struct.field("len").to_list()
         numbers: list[Ints] = []
-        for steps in np.split(part["step"].to_numpy(), np.cumsum(lengths)[:-1]):
-            found = layout(steps)
+        for begin, length in zip(np.cumsum([0, *lengths]).tolist(), lengths, strict=False):
+            rows = part.slice(begin, length)
+            found = layout(rows["step"].to_numpy(), trained_again(rows))
             numbers.append(found.segment + offset)
             most = max(most, int(found.segment.max()))
             writers = max(writers, int(found.writer.max()) + 1)

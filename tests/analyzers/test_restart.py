@@ -19,6 +19,14 @@ def test_a_clean_resume() -> None:
     assert finding.number("pause") == 602
 
 
+def test_a_rewind_of_one_step_is_told_in_the_singular() -> None:
+    step = np.concatenate([np.arange(500), np.arange(499, 1000)])
+    time = 1e9 + np.arange(1001) * 2.0 + 600 * (np.arange(1001) >= 500)
+    lr = np.full(1001, 1e-3)
+    (finding,) = analyze(view({"step": step, "loss": learning(1001), "time": time, "lr": lr}))
+    assert "(1 step trained twice)" in finding.message
+
+
 def test_quiet_without_restart() -> None:
     assert analyze(view({"loss": learning()})) == []
 

@@ -139,3 +139,24 @@ def test_a_gradient_that_jumps_with_the_loss_proves_a_rise_in_loud_noise() -> No
 def test_a_rise_that_takes_as_long_as_the_run_once_took_is_no_lost_moment() -> None:
     (seen,) = resumed("gauss", 1, fading(0.5, 250))
     assert seen.kind in ("level", "older_checkpoint")
+
+
+@pytest.mark.parametrize("start", [60, 100, 200, 400])
+def test_a_steep_curve_is_not_lower_after_a_resume(start: int) -> None:
+    rng = np.random.default_rng(start)
+    loss = 10 * (np.arange(800) + 20.0) ** -0.25 + 0.01 * rng.standard_normal(800)
+    step = np.concatenate((np.arange(start), np.arange(start - 1, 800)))
+    (seen,) = view({"step": step, "loss": np.concatenate((loss[:start], loss[start - 1 :])), "lr": np.full(801, 1e-3),
+                    "time": 2.0 * np.arange(801) + 300 * (np.arange(801) >= start)}).resumes  # fmt: skip
+    assert (seen.kind, seen.rewound) == ("clean", 1)
+
+
+def test_a_loss_lower_than_the_curve_leads_to_is_lower() -> None:
+    rng = np.random.default_rng(8)
+    loss = 10 * (np.arange(800) + 20.0) ** -0.25 + 0.01 * rng.standard_normal(800)
+    loss[200:] -= 0.4
+    step = np.concatenate((np.arange(202), np.arange(200, 800)))
+    (seen,) = view({"step": step, "loss": np.concatenate((loss[:200], loss[200:202] + 0.4, loss[200:]))}).resumes
+    assert seen.kind == "lower"
+    assert abs(seen.before - 10 * 220**-0.25) < 0.05
+    assert abs(seen.jump + 0.4) < 0.06

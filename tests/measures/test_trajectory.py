@@ -41,6 +41,16 @@ def test_a_resumed_run_uses_its_later_rows() -> None:
     assert [(s.first_step, s.last_step, s.rows) for s in found.segments] == [(0, 99, 100), (90, 149, 60)]
 
 
+def test_a_restart_of_one_step_uses_the_later_row() -> None:
+    step = [*range(100), *range(99, 150)]
+    loss = [1.0] * 100 + [2.0] * 51
+    time = [2.0 * i + 300 * (i >= 100) for i in range(151)]
+    found = trajectory(table(step, loss=loss, time=time, lr=[1e-3] * 151))
+    assert [(r.step, r.rewound, r.pause) for r in found.restarts] == [(99, 1, 302.0)]
+    assert found.paths[0].curve("loss").value[99] == 2.0
+    assert (found.repeated, found.several) == (0, 0)
+
+
 def test_a_run_started_again_from_nothing_replaces_the_first() -> None:
     found = trajectory(table([*range(50), *range(80)], loss=[1.0] * 50 + [2.0] * 80))
     assert found.restarts[0].from_start
