@@ -1,7 +1,8 @@
 """The run stands still.
 
-What it checks: a stretch without any row that lasts fifty times the usual time between rows and ten minutes at least, and
-that does not return like a checkpoint or a validation; a timeout of a collective that the log reports.
+What it checks: a stretch without any row that lasts fifty times the usual time between rows and ten minutes at least, that
+does not return like a checkpoint or a validation, and in which nothing says that the run ended and was started again (steps
+that go back, a launch, a checkpoint loaded, a clock set back, an exit); a timeout of a collective that the log reports.
 
 Why it matters: every GPU waits and is paid for.
 
@@ -15,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from gdiag.measures.collective_timeouts import Timeouts
+from gdiag.measures.curves import Curve
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -78,9 +80,9 @@ def _pauses(
         return []
     usual = float(np.median(pause / np.maximum(steps, 1)))
     long = np.flatnonzero((pause > factor * usual * np.maximum(steps, 1)) & (pause > seconds))
-    restarts = {restart.step for restart in run.trajectory.restarts}
+    started = _started(run)
     # The first step compiles and often validates before the second.
-    long = np.array([i for i in long if i > 0 and int(curve.step[i + 1]) not in restarts], dtype=np.int64)
+    long = np.array([i for i in long.tolist() if i > 0 and not _restarted(run, curve, i, started)], dtype=np.int64)
     if not len(long) or len(long) >= recurring:
         return []
     findings: list[Finding] = []
@@ -99,3 +101,24 @@ def _pauses(
         severity = Severity.WARNING if reported else Severity.INFO
         findings.append(Finding(CODE, NAME, severity, said, where, evidence))
     return findings
+
+
+def _started(run: RunView) -> set[int]:
+    """Steps at which, or right after which, the run ended and was started again: the wait between is no stand-still."""
+    steps = {restart.step for restart in run.trajectory.restarts} | {step for step, _ in run.proven_resumes}
+    if not run.events.height:
+        return steps
+    ends = run.events.filter(pl.col("kind").is_in(["restart", "exit"]))["step"]
+    return steps | set(ends.drop_nulls().to_list())
+
+
+def _restarted(run: RunView, time: Curve, i: int, started: set[int]) -> bool:
+    """Whether a restart lies between rows `i` and `i + 1` of `time`, or steps that go back share seconds with that wait."""
+    begin, end = time.value[i], time.value[i + 1]
+    return any(time.step[i] <= step <= time.step[i + 1] for step in started) or any(
+        restart.time is not None
+        and restart.pause is not None
+        and begin < restart.time
+        and end > restart.time - restart.pause
+        for restart in run.trajectory.restarts
+    )

@@ -1,8 +1,8 @@
 """What consoles say beside their step lines: checkpoints, restarts, how the job ended, tracebacks, out of memory.
 
 Sources of the wordings: Megatron-LM training/checkpointing.py and core/rerun_state_machine.py, transformers trainer.py,
-DeepSpeed runtime/engine.py and launcher/launch.py, torchtitan components/checkpoint.py, torch.distributed.elastic,
-ProcessGroupNCCL.cpp, slurmstepd.
+DeepSpeed runtime/engine.py and launcher/launch.py, torchtitan train.py and components/checkpoint.py, torch.distributed.elastic
+and distributed/run.py, ProcessGroupNCCL.cpp, slurmstepd. Start of a process: Megatron-LM training/initialize.py and those.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _NEEDLES: Final = (
     "watchdog caught", "nccl warn", "fallen off the bus", "unexpected result", "possible transient error",
     "possible persistent error", "segmentation fault", "core dumped", "bus error", "training complete", "training finished",
     "training is done", "finished training", "training done", "end of training", "error:", "device-side assert", "preempt",
-    "restarting worker", "exception:", "interrupt", "done training",
+    "restarting worker", "exception:", "interrupt", "done training", "initializing torch distributed", "running training *",
+    "training starts at step", "world info dict", "setting omp_num_threads",
 )  # fmt: skip
 
 
@@ -79,6 +80,12 @@ _RULES: Final = (
     _rule("checkpoint", r"\b(?:saving|saved|wrote|writing)\b.{0,300}?(?:checkpoint-|iter_0*|global_?step_?0*)(?P<step>\d+)"),
     _rule("checkpoint", r"\bfinished saving\b.{0,40}\bcheckpoint"),
 )  # fmt: skip
+_LAUNCH: Final = re.compile(
+    r"> initializing torch distributed|\*{3,} running training \*{3,}|\btraining starts at step \d|\bworld info dict:|"
+    r"setting OMP_NUM_THREADS environment variable for each process",
+    re.IGNORECASE,
+)
+"""What is printed once at the start of a process; behind step lines, it is that of another one."""
 _ERROR_LINE: Final = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)\b(?::|$)")
 _FRAME: Final = re.compile(r"^(?:\s|During handling|The above exception|Traceback|\.\.\.|$)")
 _AT_STEP: Final = r"(?i)\bat (?:step|iteration)\W{0,3}(\d{1,15})"
@@ -108,7 +115,7 @@ def scan(
         finished: the step lines themselves reached the announced last step.
         year: completes clocks of the kernel, which are printed without one.
     """
-    last = int(str(steps["line"].max())) if len(steps) else 0
+    first, last = (int(str(steps["line"].min())), int(str(steps["line"].max()))) if len(steps) else (None, 0)
     if not len(rest):
         return Evidence(None, _exit([], last, finished=finished))
     hits = rest.filter(pl.col("text").str.contains_any(list(_NEEDLES), ascii_case_insensitive=True))
@@ -120,6 +127,9 @@ def scan(
         if line < inside or len(rows) >= _MOST:
             continue
         prefix, message = console.peel(raw[:_LOOK])
+        if first is not None and line > first and _LAUNCH.search(message):
+            rows.append(_row(line, prefix, "restart", message, None, None))
+            continue
         row, end = _judge(line, prefix, message, tails)
         inside = max(inside, tails.get(line, (0, ""))[0])
         if row is None or (end == "clean" and line < last):

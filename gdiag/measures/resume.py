@@ -79,24 +79,32 @@ class Resume:
         return self.after - self.before
 
 
-def boundaries(
-    restarts: Sequence[Restart], events: Sequence[int], elapsed: Curve, time: Curve
-) -> list[tuple[int, int]]:  # fmt: skip
-    """(first step after, steps rewound) of every restart in the trajectory, restart events, a clock set back, rare pauses.
+def boundaries(restarts: Sequence[Restart], events: Sequence[int], elapsed: Curve) -> list[tuple[int, int]]:
+    """(first step after, steps rewound) of every restart in the trajectory, restart event, or clock set back.
 
     events: steps of events of kind restart. Restarts from the very first step are other runs, not resumes.
     """
     found = {r.step: r.rewound for r in restarts if not r.from_start}
     # Clocks are also set back after the first few steps, to leave compilation out.
     back = np.flatnonzero(np.diff(elapsed.value[EARLY_ROWS:]) < 0) + EARLY_ROWS + 1
-    for step in (*events, *(int(s) for s in elapsed.step[back]), *_rare_pauses(time)):
+    return _joined(found, [*events, *(int(s) for s in elapsed.step[back])])
+
+
+def with_pauses(places: Sequence[tuple[int, int]], time: Curve) -> list[tuple[int, int]]:
+    """`places` and those of the few pauses as long as a restart takes: it may leave no other trace."""
+    return _joined(dict(places), _rare_pauses(time))
+
+
+def _joined(places: dict[int, int], steps: Sequence[int]) -> list[tuple[int, int]]:
+    found = dict(places)
+    for step in steps:
         if all(abs(step - known) > 2 for known in found) and step > 0:
             found[step] = 0
     return sorted(found.items())
 
 
 def _rare_pauses(time: Curve) -> list[int]:
-    """First steps after the few pauses as long as a restart takes: it may leave no other trace. Many are a habit."""
+    """First steps after the few pauses as long as a restart takes; many are a habit."""
     steps, pause = np.diff(time.step), np.diff(time.value)
     if len(pause) < EARLY_ROWS:
         return []

@@ -34,7 +34,8 @@ class RunView(RunTraining):
     @cached_property
     def step_times(self) -> StepTimeView | None:
         """Step time along the trajectory: changes of level, rhythms, slow steps; None when nothing says it."""
-        times = step_times(self.paths[0].frame, [restart.step for restart in self.trajectory.restarts])
+        restarts = {restart.step for restart in self.trajectory.restarts} | {step for step, _ in self.proven_resumes}
+        times = step_times(self.paths[0].frame, sorted(restarts))
         return None if times is None else slowdowns.view(times)
 
     @cached_property

@@ -22,7 +22,7 @@ from gdiag.measures.loss_scale import Skipping, skipping
 from gdiag.measures.loss_units import EvalUnit, Factor, eval_unit, factors
 from gdiag.measures.nonfinite import NonFinite, nonfinite
 from gdiag.measures.peak_stability import Instability, Stalled, instability, stalled
-from gdiag.measures.resume import FreshStart, Resume, boundaries, fresh_start, resumes
+from gdiag.measures.resume import FreshStart, Resume, boundaries, fresh_start, resumes, with_pauses
 from gdiag.measures.resume_state import CounterLoss, ScaleReset, counter_losses, scale_resets
 from gdiag.measures.run_tables import RunTables
 from gdiag.measures.sample_ids import Breach, Return, breaches, inside_epoch, outlasts_training, returns
@@ -113,13 +113,18 @@ class RunTraining(RunTables):
         return calming(self.schedule, self.series("lr"), self.series("grad_norm")) if self.schedule else None
 
     @cached_property
-    def resume_places(self) -> list[tuple[int, int]]:
-        """(first step after, steps rewound) of every place where training was taken up again."""
+    def proven_resumes(self) -> list[tuple[int, int]]:
+        """(first step after, steps rewound) of every place where steps, events or a clock say that the run was resumed."""
         events = self.events
         if events.height and {"kind", "step"} <= set(events.columns):
             events = events.filter((pl.col("kind") == "restart") & pl.col("step").is_not_null())
         steps = events["step"].to_list() if events.height else []
-        return boundaries(self.trajectory.restarts, steps, self.series("elapsed"), self.series("time"))
+        return boundaries(self.trajectory.restarts, steps, self.series("elapsed"))
+
+    @cached_property
+    def resume_places(self) -> list[tuple[int, int]]:
+        """Those, and the rare pauses as long as a restart takes."""
+        return with_pauses(self.proven_resumes, self.series("time"))
 
     @cached_property
     def resumes(self) -> list[Resume]:

@@ -74,7 +74,7 @@ def step_times(frame: pl.DataFrame, restarts: Sequence[int] = ()) -> StepTimes |
     judged[:warm] = False
     for restart in restarts:
         at = int(np.searchsorted(step, restart))
-        judged[at : at + max(1, warm // 4)] = False
+        judged[at : at + max(2, warm // 4)] = False
     return StepTimes(
         step=step, seconds=seconds[good], time=_column(rows, "time")[good], source=place[0], line=place[1], judged=judged,
         bad_values=_bad(rows)[good], load=_load(rows, good), basis=basis,

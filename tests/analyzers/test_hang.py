@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
+import pytest
 
 from gdiag.analyzers.hang import analyze
 from gdiag.model import Severity
+from gdiag.schema import TABLES
 from tests.analyzers.made_runs import Floats, learning, view
 
 
@@ -32,3 +35,41 @@ def test_quiet_on_checkpoints() -> None:
 
 def test_quiet_before_the_second_row() -> None:
     assert analyze(view({"loss": learning(), "time": clock({1: 900})})) == []
+
+
+def happened(kind: str, step: int, time: float | None = None) -> pl.DataFrame:
+    return pl.DataFrame([{"run": "run", "kind": kind, "step": step, "time": time}], schema=TABLES["events"])
+
+
+@pytest.mark.parametrize(("kind", "step"), [("restart", 599), ("restart", 600), ("exit", 599)])
+def test_a_wait_between_two_launches_is_no_hang(kind: str, step: int) -> None:
+    run = {"loss": learning(), "time": clock({600: 7200})}
+    assert analyze(view(run, events=happened(kind, step))) == []
+    assert len(analyze(view(run, events=happened(kind, 300)))) == 1
+    assert len(analyze(view(run, events=happened("checkpoint", 599)))) == 1
+
+
+def test_a_clock_set_back_is_a_restart() -> None:
+    elapsed = np.concatenate((2.0 * np.arange(600), 2.0 * np.arange(400)))
+    assert analyze(view({"loss": learning(), "time": clock({600: 7200}), "elapsed": elapsed})) == []
+
+
+def test_a_rewind_is_a_restart() -> None:
+    step = np.concatenate((np.arange(600), np.arange(590, 990)))
+    assert analyze(view({"step": step, "loss": learning(), "time": clock({600: 7200})})) == []
+
+
+def test_a_row_without_a_loss_after_the_rewind_does_not_hide_it() -> None:
+    """A resumed run may evaluate before its first step."""
+    step = np.concatenate((np.arange(600), [589], np.arange(590, 989)))
+    loss = np.where(np.arange(1000) == 600, np.nan, learning())
+    run = view({"step": step, "loss": [None if np.isnan(v) else v for v in loss], "eval_loss": [3.0 if i == 600 else None for i in range(1000)],
+                "time": clock({600: 7200})})  # fmt: skip
+    assert analyze(run) == []
+
+
+def test_a_timeout_inside_the_wait_is_still_said() -> None:
+    time = clock({600: 7200})
+    events = pl.concat([happened("nccl_timeout", 599, float(time[599]) + 1800), happened("restart", 599)])
+    (finding,) = analyze(view({"loss": learning(), "time": time}, events=events))
+    assert finding.severity is Severity.WARNING

@@ -57,6 +57,31 @@ def test_what_only_sounds_like_it(line: str) -> None:
     assert evidence.scan(text.lines(line.encode() + b"\n"), NO_STEPS).events is None
 
 
+LAUNCHES = (
+    "> initializing torch distributed ...",
+    "***** Running training *****",
+    "[rank0]:[titan] 2026-01-01 10:00:00,000 - root - INFO - Training starts at step 41",
+    "[2026-01-01 10:00:00,123] [INFO] [launch.py:146:main] WORLD INFO DICT: {'localhost': [0, 1]}",
+    "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid your system being overloaded",
+)
+
+
+@pytest.mark.parametrize("line", LAUNCHES)
+def test_a_launch_behind_step_lines_is_a_restart(line: str) -> None:
+    rest = pl.DataFrame({"line": [30], "text": [line]})
+    steps = pl.DataFrame({"line": [10, 20, 40], "step": [39, 40, 41]})
+    found = evidence.scan(rest, steps).events
+    assert found is not None
+    assert found.select("kind", "step").rows() == [("restart", 40)]
+
+
+@pytest.mark.parametrize("line", LAUNCHES)
+def test_a_launch_before_them_is_none(line: str) -> None:
+    steps = pl.DataFrame({"line": [10, 20], "step": [1, 2]})
+    assert evidence.scan(pl.DataFrame({"line": [3], "text": [line]}), steps).events is None
+    assert evidence.scan(pl.DataFrame({"line": [3], "text": [line]}), NO_STEPS).events is None
+
+
 def console(*tail: str, between: tuple[str, ...] = ()) -> str:
     _, line = FORMATS["build-nanogpt"]
     lines = [line(i, v) for i, v in enumerate(losses(30), 1)]
