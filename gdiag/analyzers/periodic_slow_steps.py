@@ -3,8 +3,9 @@
 What it checks
     Distances between slow steps (also over one or two in between) are tried as periods, fitted as real numbers: at least
     four hits (three when none is missing), half of the ticks, and a chance below 1e-4 after correction for the periods
-    tried. The period is compared with the intervals that the configuration names, with checkpoints, evaluations and data
-    shards seen in the log.
+    tried; or logged rows with and without a pause take turns as evenly as a period in a log of every so many steps makes
+    them. The period is compared with the intervals that the configuration names, with checkpoints, evaluations and data
+    shards seen in the log. Where not every step is logged, the true period may be shorter: pauses fall between rows.
 
 Why it matters
     Mostly it does not: checkpoints, evaluations, shard loads and garbage collection are paid for by design. In 72 of 73
@@ -46,7 +47,7 @@ def analyze(run: RunView) -> list[Finding]:
     known = _known(run)
     found = []
     for rhythm, slow in view.rhythms:
-        match = slow_steps.matched(rhythm.period, {name: value for name, (value, _) in known.items()})
+        match = slow_steps.matched(rhythm.period, {name: value for name, (value, _) in known.items()}, view.interval)
         meaning = known[match[0]][1] if match else ""
         total = float(np.sum(view.times.seconds))
         cost = 100 * slow.seconds_lost / total
@@ -58,6 +59,8 @@ def analyze(run: RunView) -> list[Finding]:
             Measure("log10_chance", round(rhythm.log10_chance, 1), "", -4.0),
             Measure("time_share", round(cost, 2), "%"),
         ]
+        if view.interval > 1:
+            evidence.append(Measure("log_interval", view.interval, "step"))
         if match:
             evidence.append(Measure("matches", f"{meaning} ({match[0]} {match[1]:g})"))
         found.append(
@@ -66,6 +69,7 @@ def analyze(run: RunView) -> list[Finding]:
                 NAME,
                 Severity.INFO,
                 f"a step takes {slow.ratio:.2g} times as long every {_steps(rhythm.period)} steps"
+                f"{' or oftener' if rhythm.period < 2 * view.interval else ''}"
                 f"{f', as the {meaning} interval does' if meaning else ''}{timing.held_by(slow)}: {cost:.1f} % of the time",
                 timing.place(run, view, slow),
                 tuple(evidence),

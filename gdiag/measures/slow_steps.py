@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import lgamma
 
 import numpy as np
 
+from gdiag.measures import dense_pauses
+from gdiag.measures.chances import log10_tail
 from gdiag.measures.curves import Floats
+from gdiag.measures.dense_pauses import Dense
 from gdiag.measures.levels import centred_median, robust_sigma
 from gdiag.measures.segments import Ints
 from gdiag.measures.step_time import Bools, StepTimes
@@ -28,6 +30,8 @@ class SlowSteps:
     """Relative noise (robust sigma of the logarithm)."""
     threshold: float
     """Ratio to the usual time from which a step counts as slow."""
+    dense: Dense | None = None
+    """Rows with a pause that are too many for a running median."""
 
     def ratio(self, times: StepTimes) -> Floats:
         """Time over usual time of every slow step."""
@@ -57,6 +61,9 @@ def slow_steps(times: StepTimes, *, ratio: float = 1.25, z: float = 6.0) -> Slow
     for slow steps.
     """
     y = np.log(times.seconds)
+    dense = dense_pauses.find(y, times.judged, float(np.log(ratio)))
+    if dense is not None:
+        y = y - dense.excess
     middle = centred_median(y, 201)
     rest = y - middle
     judged = rest[times.judged]
@@ -65,21 +72,29 @@ def slow_steps(times: StepTimes, *, ratio: float = 1.25, z: float = 6.0) -> Slow
     sigma_up = 1.4826 * float(np.median(upper)) if len(upper) else sigma
     threshold = max(np.log(ratio), z * max(sigma, sigma_up))
     at = np.flatnonzero((rest > threshold) & times.judged)
-    return SlowSteps(at, np.exp(middle), sigma, float(np.exp(threshold)))
+    if dense is not None:
+        at = np.union1d(at, dense.rows)
+    return SlowSteps(at, np.exp(middle), sigma, float(np.exp(threshold)), dense)
 
 
 def rhythms(times: StepTimes, slow: SlowSteps, *, most: int = 3) -> list[Rhythm]:
     """Periods among slow steps, surest first; each slow step belongs to one period at most."""
-    left = slow.at
-    found: list[Rhythm] = []
+    found = [] if slow.dense is None else [_dense_rhythm(times.step, slow.dense)]
+    left = np.setdiff1d(slow.at, found[0].hits) if found else slow.at
     while len(left) >= 3 and len(found) < most:
-        tries = [_rhythm(times.step, part, len(times)) for part in _alike(times, slow, left)]
+        tries = [_rhythm(times.step, part) for part in _alike(times, slow, left)]
         best = min((t for t in tries if t is not None), key=lambda t: t.log10_chance, default=None)
         if best is None:
             break
         found.append(best)
         left = np.setdiff1d(left, best.hits)
     return found
+
+
+def _dense_rhythm(step: Ints, dense: Dense) -> Rhythm:
+    interval = float(np.median(np.diff(step)))
+    first = float(step[dense.rows[0]])
+    return Rhythm(interval / dense.share, first, dense.rows, dense.evenness, dense.log10_chance)
 
 
 def _alike(times: StepTimes, slow: SlowSteps, at: Ints) -> list[Ints]:
@@ -89,76 +104,84 @@ def _alike(times: StepTimes, slow: SlowSteps, at: Ints) -> list[Ints]:
     return [at, strong] if len(strong) < len(at) else [at]
 
 
-def _rhythm(step: Ints, at: Ints, rows: int) -> Rhythm | None:
+def _rhythm(step: Ints, at: Ints) -> Rhythm | None:
     if len(at) < 3:
         return None
     where = step[at].astype(float)
-    first, last = float(step[0]), float(step[-1])
-    interval = float(np.median(np.diff(step))) if len(step) > 1 else 1.0
+    interval = float(np.median(np.diff(step)))
     gaps = np.concatenate([where[lag:] - where[:-lag] for lag in (1, 2, 3) if len(where) > lag])
     gaps = gaps[gaps >= 2 * interval]
     candidates, counts = np.unique(np.round(gaps / interval), return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:40]
-    tried = candidates[order] * interval
-    best: Rhythm | None = None
-    for period in tried:
-        rhythm = _fit(where, at, float(period), first, last, interval, rows, len(tried))
-        if rhythm and (best is None or rhythm.log10_chance < best.log10_chance):
-            best = rhythm
-    return best
+    tried = candidates[np.argsort(-counts, kind="stable")[:40]] * interval
+    # A pause may last into the next row; only where such rows are too many by chance, each tick is one row.
+    for exact in (False, True):
+        fits = [
+            _fit(step, at, float(period), interval / 2 if exact else max(interval, 0.01 * float(period)), len(tried))
+            for period in tried
+        ]
+        best = min((fit for fit in fits if fit is not None), key=lambda fit: fit.log10_chance, default=None)
+        if best is not None:
+            return best
+    return None
 
 
-def _fit(
-    where: Floats, at: Ints, period: float, first: float, last: float, interval: float, rows: int, tried: int
-) -> Rhythm | None:
+def _fit(step: Ints, at: Ints, period: float, reach: float, tried: int) -> Rhythm | None:
+    """The surest rhythm near `period` whose slow steps lie within `reach` of its ticks."""
+    where, first = step[at].astype(float), float(step[0])
+    interval = float(np.median(np.diff(step)))
     best: Rhythm | None = None
     for anchor in where[np.unique(np.linspace(0, len(where) - 1, 6).astype(int))]:
         p, offset = period, float(anchor)
         hit = np.zeros(len(where), dtype=bool)
         for _ in range(4):
             k = np.round((where - offset) / p)
-            hit = np.abs(where - offset - k * p) <= max(interval, 0.01 * p)
+            hit = np.abs(where - offset - k * p) <= reach
             if len(np.unique(k[hit])) < 3:
                 break
             p, offset = (float(v) for v in np.polyfit(k[hit], where[hit], 1))
             if p < 2 * interval:
                 break
         # One slow step per tick counts: a tick with a burst around it is still one hit.
-        ticks, unique = np.unique(np.round((where[hit] - offset) / max(p, 1e-9)), return_index=True)
-        if len(ticks) < 3 or p < 2 * interval:
+        ticks = np.unique(np.round((where[hit] - offset) / max(p, 1e-9)))
+        if len(ticks) < 3 or p < 2 * interval or 2 * len(ticks) < len(where) * min(0.5, interval / p * 20):
             continue
-        hits = at[np.flatnonzero(hit)]
-        expected = max(len(ticks), int((last - first) // p))
-        coverage = len(ticks) / expected
-        window = min(0.9, (2 * max(interval, 0.01 * p) / interval + 1) * len(where) / rows)
-        chance = _log10_tail(expected, len(ticks), window) + np.log10(6 * tried)
+        coverage, chance = _sureness(step, at, ticks, p, at[hit], 2 * reach / interval + 1)
+        chance += np.log10(12 * tried)
         # Three slow steps are a rhythm only when none is missing.
-        if (
-            coverage < (0.5 if len(ticks) >= 4 else 0.99)
-            or chance > -4
-            or 2 * len(unique) < len(where) * min(0.5, interval / p * 20)
-        ):
+        if coverage < (0.5 if len(ticks) >= 4 else 0.99) or chance > -4:
             continue
         if best is None or chance < best.log10_chance:
-            best = Rhythm(p, offset - p * np.floor((offset - first) / p), hits, coverage, float(chance))
+            best = Rhythm(p, offset - p * np.floor((offset - first) / p), at[hit], coverage, float(chance))
     return best
 
 
-def _log10_tail(n: int, k: int, p: float) -> float:
-    """log10 of P(X ≥ k) for X binomial, by its largest term (k above the mean)."""
-    if k <= n * p:
-        return 0.0
-    log_term = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * np.log(p) + (n - k) * np.log1p(-p)
-    ratio = (n - k) / (k + 1) * p / (1 - p)
-    return float((log_term - np.log1p(-min(ratio, 0.99))) / np.log(10))
+def _sureness(step: Ints, at: Ints, ticks: Floats, period: float, hits: Ints, width: float) -> tuple[float, float]:
+    """Share of the ticks that are hit, and log10 of the chance of it, over the log or from the first hit to the last.
+
+    width: rows around a tick that count as a hit. In a log of every so many steps, a period that is no whole multiple of
+    the interval is in step with it for a while only.
+    """
+    whole = max(len(ticks), int((step[-1] - step[0]) // period))
+    if 2 * len(ticks) >= whole:
+        return len(ticks) / whole, log10_tail(whole, len(ticks), min(0.9, width * len(at) / len(step)))
+    inside = int(ticks[-1] - ticks[0]) + 1
+    rows = int(hits[-1] - hits[0]) + 1
+    slow = int(((at >= hits[0]) & (at <= hits[-1])).sum())
+    chosen = 2 * np.log10(len(at))
+    return len(ticks) / inside, log10_tail(inside, len(ticks), min(0.9, width * slow / rows)) + chosen
 
 
-def matched(period: float, known: dict[str, float]) -> tuple[str, float] | None:
-    """The known interval that `period` is (or is a whole multiple of), within 1 %, or None."""
+def matched(period: float, known: dict[str, float], log_interval: float = 1.0) -> tuple[str, float] | None:
+    """The known interval of which `period` is a whole multiple, within 1 %, or that looks like it in such a log; or None.
+
+    Rows that stand for `log_interval` steps hold every pause of a shorter interval, and one more every `period` steps.
+    """
     for name, interval in known.items():
         if interval > 1:
             times = period / interval
             if np.isfinite(times) and round(times) >= 1 and abs(times - round(times)) <= 0.01 * max(1.0, round(times)):
+                return name, interval
+            if interval < log_interval and abs(log_interval / interval % 1 - log_interval / period) <= 0.01:
                 return name, interval
     return None
 

@@ -64,9 +64,12 @@ class StepTimeView:
 def view(times: StepTimes, *, floor: float = 0.05, ratio: float = 1.25, z: float = 6.0) -> StepTimeView:
     """Changes, rhythms and slow steps of a run's step times."""
     interval = float(np.median(np.diff(times.step))) if len(times) > 1 else 1.0
-    found_levels = levels.find(times.seconds, times.judged & ~times.bad_values, floor=floor)
-    risen = tuple(_changed(times, c, interval) for c in found_levels.changes if c.kind != "wander" and c.ratio > 1)
     found = slow_steps.slow_steps(times, ratio=ratio, z=z)
+    plain = times.judged & ~times.bad_values
+    if found.dense is not None:
+        plain[found.dense.rows] = False
+    found_levels = levels.find(times.seconds, plain, floor=floor)
+    risen = tuple(_changed(times, c, interval) for c in found_levels.changes if c.kind != "wander" and c.ratio > 1)
     regular = slow_steps.rhythms(times, found)
     rest = found.at
     for rhythm in regular:

@@ -63,3 +63,20 @@ def test_known_intervals_match_within_one_percent() -> None:
     assert slow_steps.matched(500.2, {"save_interval": 500.0}) == ("save_interval", 500.0)
     assert slow_steps.matched(1000.0, {"save_interval": 500.0}) == ("save_interval", 500.0)
     assert slow_steps.matched(520.0, {"save_interval": 500.0}) is None
+    assert slow_steps.matched(75.0, {"eval_interval": 30.0}) is None
+    assert slow_steps.matched(75.0, {"eval_interval": 30.0}, 50.0) == ("eval_interval", 30.0)
+    assert slow_steps.matched(75.0, {"eval_interval": 40.0}, 50.0) is None
+
+
+@pytest.mark.parametrize(("every", "period", "seen"), [(50, 40, 200), (10, 190.03, 190), (50, 1000, 1000)])
+def test_a_rhythm_in_a_log_of_every_so_many_steps(every: int, period: float, seen: float) -> None:
+    """Only steps that are logged are seen: a period that is no multiple of the interval shows as one that is."""
+    seconds = noisy(16_000)
+    seconds[np.round(np.arange(period, 16_000, period)).astype(int)] *= 4
+    step = np.arange(0, 16_000, every)
+    t = step_times(made_runs.view({"step": step, "step_time": seconds[step]}).paths[0].frame)
+    assert t is not None
+    slow = slow_steps.slow_steps(t)
+    (rhythm,) = slow_steps.rhythms(t, slow)
+    assert rhythm.period == pytest.approx(seen, rel=2e-3)
+    assert len(rhythm.hits) == len(slow.at)
