@@ -6,6 +6,8 @@ kept or shown. Links and addresses found inside a log are never followed.
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -37,6 +39,10 @@ _CONNECT: Final = 10
 """Seconds for a server to accept a connection."""
 _SILENCE: Final = 60
 """Seconds without a byte after which a connection is given up."""
+_SHORT_SILENCE: Final = 20
+"""The same where the backend tries again several times and cannot be told not to."""
+_TALKATIVE: Final = ("gcsfs", "adlfs", "azure")
+"""Backends that log, as errors with a traceback, what they also raise."""
 T = TypeVar("T")
 
 
@@ -86,6 +92,12 @@ def fetch(given: str, limit: int) -> Iterator[tuple[str, bytes | str]]:
 
 
 def _fsspec(protocol: str) -> Any:
+    # gcsfs asks of every bucket over gRPC how it is laid out, a minute each time where only HTTPS is let through, and logs
+    # that it could not; reading needs no layout. Who reads a zonal bucket says so in this variable.
+    os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+    for name in _TALKATIVE:
+        if not (log := logging.getLogger(name)).handlers:  # else what nobody handles goes to standard error
+            log.addHandler(logging.NullHandler())
     try:
         return import_module("fsspec")
     except ImportError:
@@ -93,18 +105,23 @@ def _fsspec(protocol: str) -> Any:
 
 
 def _patience(protocol: str) -> dict[str, Any]:
-    """Settings with which a server that does not answer is given up within a minute; a slow one may take its time."""
+    """Settings with which a server that does not answer is given up within a few minutes; a slow one may take its time."""
     if protocol == "s3":
         return {
             "config_kwargs": {"connect_timeout": _CONNECT, "read_timeout": _SILENCE, "retries": {"max_attempts": 2}}
         }
-    if protocol != _WEB:
+    if protocol.startswith("a"):
+        return {"connection_timeout": _CONNECT, "read_timeout": _SHORT_SILENCE}
+    google = protocol in ("gs", "gcs")
+    if not google and protocol != _WEB:
         return {}
     try:
         web = import_module("aiohttp")
     except ImportError:
         return {}
-    return {"client_kwargs": {"timeout": web.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=_SILENCE)}}
+    silence = _SHORT_SILENCE if google else _SILENCE
+    patience = web.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=silence)
+    return {"requests_timeout": patience} if google else {"client_kwargs": {"timeout": patience}}
 
 
 def _files(store: Any, place: str) -> list[str]:
