@@ -18,8 +18,9 @@ MOST_EXPECTED = 0.25
 GONE_SHARE, SMOOTH_LEFT = 0.02, 0.35
 """A smooth curve at or below this share of its peak for at least this part of the run may have decayed early."""
 IDLE_LEFT = 0.5
-IDLE_SPENT = 0.01
-"""Half a run that holds a hundredth of its learning rate teaches nothing; the last half of a cosine holds a fifth."""
+IDLE_SPENT = 0.05
+"""A rest of half the run or more that holds a twentieth of its share of the learning rate teaches nothing (the last half
+of a cosine holds a third of its share)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def exhausted(schedule: Schedule, lr: Points, loss: Curve, *, share: float, left
     # In log time: the middle of the last half of the rest.
     expected = slope * log((turn + 0.75 * (elapsed[-1] - turn)) / turn)
     # A rate that is as good as zero for half a run needs no proof by a loss whose noise hides its descent.
-    idle = rest >= IDLE_LEFT and _spent(lr, i) <= IDLE_SPENT
+    idle = rest >= IDLE_LEFT and _spent(lr, i) <= IDLE_SPENT * rest
     if expected < max(4 * error, 0.01 * level) and not idle:
         return None
     if gain > MOST_EXPECTED * expected + (2 * error if idle else 0.0):

@@ -68,3 +68,9 @@ def test_a_rate_of_nothing_for_half_a_run_needs_no_proof_in_loud_noise() -> None
     (finding,) = analyze(view({"lr": gone(700, 2000), "loss": flat}))
     assert finding.severity is Severity.WARNING
     assert analyze(view({"lr": gone(1400, 2000), "loss": loss})) == []
+
+
+@pytest.mark.parametrize(("share", "fires"), [(0.005, True), (0.019, False)])
+def test_a_rest_that_holds_almost_none_of_the_rate_needs_no_proof_either(share: float, fires: bool) -> None:
+    loud = halted(500, 2000) + 2.0 * np.random.default_rng(1).standard_normal(2000)
+    assert bool(analyze(view({"lr": gone(500, 2000, share), "loss": loud}))) is fires
