@@ -39,6 +39,7 @@ def analyze(
     untrained: float = 4.0,
     least_rows: int = 500,
     tiny: float = 5e-6,
+    large: float = 0.1,
 ) -> list[Finding]:
     """At most one finding, for the whole run.
 
@@ -47,10 +48,16 @@ def analyze(
     from which a model counts as fresh where neither vocabulary nor token entropy says so, nor a loss of ln 10, 100 or 1,000
     that it guesses among as many classes. least_rows: rows from which a log
     that ends in its warm-up is judged. tiny: peak rate below which a loss that does not move at all, of a fresh model whose
-    parameter norms are not logged, is put down to it.
+    parameter norms are not logged, is put down to it. large: peak rate from which no optimizer's is called low.
     """
     schedule = run.schedule
-    if schedule is None or schedule.jumps or run.gradient_surge is not None or run.begins_trained:
+    if (
+        schedule is None
+        or schedule.peak >= large
+        or schedule.jumps
+        or run.gradient_surge is not None
+        or run.begins_trained
+    ):
         return []
     lr, loss, grad = run.series("lr").finite, run.series("loss"), run.series("grad_norm")
     seen = slow_descent(lr, loss, grad)

@@ -64,3 +64,10 @@ def test_a_guess_among_ten_classes_is_no_trained_model() -> None:
     loss = np.log(10) + 0.05 * np.random.default_rng(1).standard_normal(1000)
     assert len(analyze(view({"lr": cosine(peak=1e-6), "loss": loss}))) == 1
     assert analyze(view({"lr": cosine(peak=1e-6), "loss": loss - 0.2})) == []
+
+
+def test_quiet_where_the_rate_is_low_for_no_optimizer() -> None:
+    run = crawling()
+    steep = {"lr": cosine(1000, peak=0.2), "loss": run.series("loss").value, "grad_norm": run.series("grad_norm").value}
+    assert analyze(view(steep)) == []
+    assert len(analyze(view(steep | {"lr": cosine(1000, peak=0.05)}))) == 1
