@@ -75,9 +75,12 @@ def _finding(run: RunView, surge: Surge, limit: float) -> Finding:
     step, last_step = int(curve.step[first]), int(curve.step[last])
     attribution = run.attribution(step, int(curve.step[min(peak, first + 20)]))
     lost = curve.nonfinite.step
-    ends = bool(len(lost) and ((lost > step) & (lost <= last_step + 50 * interval(curve.step))).any())
     rate = run.series("lr").at(step)
     learned = learned_after(run.series("loss"), step)
+    end = lost[(lost > step) & (lost <= last_step + 50 * interval(curve.step))]
+    # Numbers that go long after the rise, from a run that went on learning with the larger norm, have another cause.
+    apart = len(end) and learned >= STILL_TO_COME and end[0] > int(curve.step[peak]) + 50 * interval(curve.step)
+    ends = bool(len(end)) and not apart
     severity = Severity.WARNING if back and not ends else Severity.CRITICAL
     slow = not surge.z
     unharmed = (back or slow) and _loss_falls(run, step, last_step, parts=3 if back else 0)

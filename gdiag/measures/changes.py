@@ -159,12 +159,14 @@ STILL_TO_COME = 0.25
 
 
 def learned_after(loss: Curve, step: int, rows: int = 20) -> float:
-    """Share of the whole fall of `loss` that comes after `step`, in medians of `rows`.
+    """Share of the whole fall of `loss` that comes after `step`, in medians of `rows`, up to its first non-finite value.
 
-    0 where it ends no lower than it began, rises again by a quarter of that fall, is not finite later, or rows are few.
+    0 where it ends no lower than it began, rises again by a quarter of that fall, or rows are few.
     """
-    value, at = loss.value, int(np.searchsorted(loss.step, step))
-    if len(value) < 2 * rows or at >= len(value) - rows or (loss.nonfinite.step >= step).any():
+    value, at, lost = loss.value, int(np.searchsorted(loss.step, step)), loss.nonfinite.step
+    if (lost >= step).any():
+        value = value[loss.step < lost[lost >= step][0]]
+    if len(value) < 2 * rows or at >= len(value) - rows:
         return 0.0
     after = running_median(value[at:], rows)[rows - 1 :]
     first, last = float(np.median(value[: max(3, rows // 4)])), float(after[-1])

@@ -124,3 +124,17 @@ def test_one_row_far_out_over_a_slightly_raised_level_is_no_explosion() -> None:
     grad[300:] *= 3.2
     grad[700] *= 60
     assert analyze(view({"grad_norm": grad})) == []
+
+
+def lost_at_the_end(loss: Floats) -> RunView:
+    grad = steady() * np.where(np.arange(1000) < 60, 1.0, 20.0)
+    grad[960:] = np.nan
+    return view({"grad_norm": grad, "loss": np.where(np.arange(1000) < 960, loss, np.nan)})
+
+
+def test_numbers_lost_long_after_a_run_learned_on_are_another_story() -> None:
+    falls = 2.3 * np.exp(-np.arange(1000) / 250) + 0.2
+    (finding,) = analyze(lost_at_the_end(falls))
+    assert (finding.severity, finding.measure("ends_nonfinite")) == (Severity.INFO, False)
+    (finding,) = analyze(lost_at_the_end(np.full(1000, 2.3)))
+    assert (finding.severity, finding.measure("ends_nonfinite")) == (Severity.CRITICAL, True)
