@@ -24,8 +24,8 @@ NEEDS: tuple[str, ...] = ("steps.loss",)
 def analyze(run: RunView, *, least_before: float = LEAST_BEFORE, rows: int = LEAST_ROWS) -> list[Finding]:
     """At most one finding.
 
-    least_before: median loss [nat] of the ten rows before, below which zero is a possible loss. rows: zeros needed where
-    no gradient norm is NaN.
+    least_before: median loss of the ten rows before as a share of the first rows', below which zero is a possible loss.
+    rows: zeros needed where no gradient norm is NaN.
     """
     loss = run.logged("loss")
     found = hidden_nan(loss, run.logged("grad_norm"), least_before, rows)
@@ -46,7 +46,7 @@ def analyze(run: RunView, *, least_before: float = LEAST_BEFORE, rows: int = LEA
                 Measure("rows", len(found.steps), limit=rows),
                 Measure("nan_grad_rows", found.nan_rows),
                 Measure("zero_grad_rows", found.zero_rows),
-                Measure("level_before", found.before, "nat", limit=least_before),
+                Measure("level_before", found.before, "nat"),
             ),
         )
     ]  # fmt: skip

@@ -40,7 +40,8 @@ SEVERITY = {
 def analyze(run: RunView, *, factor: float = 1.0) -> list[Finding]:
     """A finding per resume whose loss differs; a clean resume gives none.
 
-    factor: multiplies the least difference that counts, six standard errors but 0.05 nat and 2 % at least.
+    factor: multiplies the least difference that counts, six standard errors but 2 % of the level
+    and 1 % of what the run had gained at least.
     """
     found = [_finding(run, r) for r in run.resumes if r.kind != "clean" and abs(r.jump) > factor * r.limit]
     fresh = run.fresh_start

@@ -11,8 +11,8 @@ import polars as pl
 from gdiag.measures.curves import Curve
 from gdiag.measures.segments import Ints
 
-LEAST_BEFORE: Final = 0.05
-"""Median loss [nat] of the ten rows before, below which zero is a possible loss."""
+LEAST_BEFORE: Final = 0.02
+"""Median loss of the ten rows before over that of the first five, below which zero is a possible loss."""
 LEAST_ROWS: Final = 3
 """Zeros needed where no gradient norm is NaN."""
 STAYS: Final = 0.9
@@ -49,7 +49,10 @@ def hidden_nan(
     earlier = loss.value[max(0, first - 10) : first]
     before = float(np.median(earlier))
     # A loss that never rose on its way to zero may have got there by learning.
-    if before < least_before or np.diff(earlier).max(initial=0.0) == 0.0:
+    if (
+        before < least_before * float(np.median(loss.value[: min(5, first)]))
+        or np.diff(earlier).max(initial=0.0) == 0.0
+    ):
         return None
     steps = loss.step[zero]
     nan = int(np.isin(steps, grad.nonfinite.step).sum())

@@ -19,6 +19,8 @@ WILD = 100.0
 """Gradient norms beyond this multiple of the median come from a run that is out of control: healthy runs stay below 10."""
 VIOLENT = 8.0
 """A row of the loss this many times the noise up is violent; in noise of a quarter of the gain a row is half of it up by chance."""
+LEVEL_SHARE, START_SHARE = 0.15, 0.02
+"""Least rise that counts, over the best before it and over the loss with which the run began."""
 SMOOTH = 5
 """Rows over which the loss is smoothed (median) before its rise counts."""
 
@@ -68,7 +70,8 @@ def instability(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve) -> Inst
     smooth = _smooth(loss.value)
     noise = _noise(loss.value)
     best = np.minimum.accumulate(smooth)
-    margin = np.maximum(max(8 * noise / sqrt(SMOOTH), 0.1), 0.15 * np.abs(best))
+    least = max(8 * noise / sqrt(SMOOTH), START_SHARE * abs(float(smooth[0])))
+    margin = np.maximum(least, LEVEL_SHARE * np.abs(best))
     worse = smooth > best + margin
     rise = _first_run(worse & (loss.step <= until), SMOOTH)
     wild, ratio = _wild(grad, until)

@@ -25,6 +25,8 @@ SHAKEN_Z = 8.0
 """Deviation of the first gradient norms after a restart from which they jump, in robust standard deviations, …"""
 SHAKEN_RATIO = 2.0
 """… and over those before."""
+LEVEL_SHARE, GAIN_SHARE = 0.02, 0.01
+"""Least difference that counts, over the level due and over what the run had gained: the unit of the loss does not matter."""
 REFERENCE_ROWS = 50
 NOISE_ROWS = 200
 EARLY_ROWS = 30
@@ -138,13 +140,14 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
     shaken = _shaken(grad, int(loss.step[i]))
     widths = [k for k in ((2, *WIDTHS) if shaken else WIDTHS) if k <= len(rows)] or [len(rows)]
     spread = (JOINT_SIGMAS if shaken else SIGMAS) * 1.25 * noise * _inflation(old)
-    limits = [max(spread * sqrt(1 / k + 1 / min(i, REFERENCE_ROWS)), 0.05, 0.02 * abs(before)) for k in widths]
+    start = float(np.median(value[: min(5, i)]))
+    least = max(LEVEL_SHARE * abs(before), GAIN_SHARE * (start - before))
+    limits = [max(spread * sqrt(1 / k + 1 / min(i, REFERENCE_ROWS)), least) for k in widths]
     jumps = [float(np.median(excess[:k])) for k in widths]
     best = max(range(len(widths)), key=lambda k: abs(jumps[k]) / limits[k])
     jump, limit = jumps[best], limits[best]
     rise = max(jump, jumps[0])
     back = _recovery(excess, rise, noise)
-    start = float(np.median(value[: min(5, i)]))
     step = int(loss.step[i])
     grad_ratio = _ratio(grad, step, 2 * FIRST_ROWS)
     half = next((k for k in range(len(rows)) if np.median(excess[k : k + 5]) <= 0.5 * rise), None)

@@ -57,6 +57,8 @@ def said(name: str, value: str, text: str, *codes: str) -> Sentence:
     return lambda case: text if case.value(name, *codes) == value else None
 
 
+AFTER_SHARE: Final = 0.05
+"""Share of a rise that stays behind from which it has an after-effect, where the noise would show less."""
 BRIEF_STEPS: Final = 20
 """Steps, or two logged rows, within which a loss is back that batches alone moved: a shard of bad ones is that long."""
 
@@ -64,7 +66,7 @@ BRIEF_STEPS: Final = 20
 def no_after_effect(case: Case) -> str | None:
     """The loss is back as soon as the batches are over, at its level of before: they left nothing in the weights."""
     effect, noise = case.number("after_effect", "GD102"), case.number("noise", "GD102")
-    if effect is None or noise is None or effect > max(noise, 0.02):
+    if effect is None or noise is None or effect > max(noise, 0.4 * AFTER_SHARE * _height(case)):
         return None
     back, every = case.number("recovery_step", "GD102"), case.number("log_interval", "GD102") or 1
     if back is not None and case.onset is not None and back - case.onset > max(BRIEF_STEPS, 2 * every):
@@ -75,9 +77,14 @@ def no_after_effect(case: Case) -> str | None:
 def after_effect(case: Case) -> str | None:
     """The level after the event stays raised."""
     effect, noise = case.number("after_effect", "GD102", "GD105"), case.number("noise", "GD102", "GD105")
-    if effect is None or noise is None or effect <= max(2 * noise, 0.05):
+    if effect is None or noise is None or effect <= max(2 * noise, AFTER_SHARE * _height(case)):
         return None
     return f"the model was harmed: the level stays {effect:+.3f} nat higher afterwards"
+
+
+def _height(case: Case) -> float:
+    """Peak of the loss above its level."""
+    return case.number("peak_excess", "GD102", "GD105") or 0.0
 
 
 def odd_batch(case: Case) -> str | None:

@@ -12,15 +12,17 @@ from tests.analyzers.made_runs import view
 from tests.measures.made import NOISES, Floats, Noise, noise
 
 
-def resumed(kind: Noise, seed: int, excess: Floats | float = 0.0, *, crash: int = 900, back: int = 50) -> list[Resume]:
-    """A run of 1500 steps that crashed at `crash` and went on `back` steps earlier with `excess` added."""
+def resumed(
+    kind: Noise, seed: int, excess: Floats | float = 0.0, *, crash: int = 900, back: int = 50, unit: float = 1.0
+) -> list[Resume]:
+    """A run of 1500 steps that crashed at `crash` and went on `back` steps earlier with `excess` added; all times `unit`."""
     rng = np.random.default_rng(seed)
     level = 2.7 + 8.1 * (1 + np.arange(1500) / 25) ** -0.45
     first, second = (level * np.exp(noise(kind, 1500, rng)) for _ in range(2))
     start = crash - back
     second[start:] += excess
     step = np.concatenate((np.arange(crash), np.arange(start, 1500)))
-    return view({"step": step, "loss": np.concatenate((first[:crash], second[start:]))}).resumes
+    return view({"step": step, "loss": unit * np.concatenate((first[:crash], second[start:]))}).resumes
 
 
 def fading(height: float, half_life: float, rows: int = 650) -> Floats:
@@ -39,6 +41,14 @@ def test_rises_are_told_apart(kind: Noise, excess: Floats | float, wanted: Kind)
     for seed in range(4):
         (seen,) = resumed(kind, seed, excess)
         assert (seen.kind, seen.step, seen.rewound) == (wanted, 850, 50)
+
+
+@pytest.mark.parametrize("unit", [0.01, 0.1, 100.0])
+@pytest.mark.parametrize("excess", [fading(0.3, 30), fading(1.0, 30), 0.4, 0.0, -0.4])
+def test_the_unit_of_the_loss_does_not_matter(excess: Floats | float, unit: float) -> None:
+    for seed in range(4):
+        (plain,), (scaled,) = resumed("gauss", seed, excess), resumed("gauss", seed, excess, unit=unit)
+        assert (scaled.kind, scaled.recovery_step) == (plain.kind, plain.recovery_step)
 
 
 def test_half_life_and_recovery_of_a_transient() -> None:

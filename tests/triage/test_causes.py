@@ -13,6 +13,7 @@ from gdiag.triage.causes import rank, weigh
 from gdiag.triage.facts import RunFacts
 from gdiag.triage.incidents import PATTERN
 from gdiag.triage.priors import PRIORS, UNKNOWN_SHARE
+from gdiag.triage.sentences import after_effect, no_after_effect
 
 
 def spike(*evidence: Measure, columns: frozenset[str] = frozenset()) -> Case:
@@ -402,3 +403,13 @@ def test_the_first_of_many_layers_that_rise_in_one_row_names_no_kind() -> None:
     assert told(Measure("attributable", value=True))
     assert not told(Measure("attributable", value=False))
     assert told(Measure("attributable", value=False), Measure("embedding_excess", 2.0))
+
+
+@pytest.mark.parametrize("factor", [0.01, 1.0, 100.0])
+def test_an_after_effect_is_held_against_the_rise_not_against_a_nat(factor: float) -> None:
+    def said(effect: float) -> tuple[bool, bool]:
+        figures = {"peak_excess": 2.0, "after_effect": effect, "noise": 0.001}
+        case = spike(*(Measure(name, factor * value, "nat") for name, value in figures.items()))
+        return no_after_effect(case) is not None, after_effect(case) is not None
+
+    assert [said(effect) for effect in (0.01, 0.07, 0.2)] == [(True, False), (False, False), (False, True)]
