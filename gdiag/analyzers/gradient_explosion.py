@@ -23,6 +23,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
 from gdiag.measures.baseline import Floats, running_median
 from gdiag.measures.changes import STILL_TO_COME, learned_after
@@ -106,7 +107,7 @@ def _finding(run: RunView, surge: Surge, limit: float) -> Finding:
     return Finding(
         CODE, NAME, severity,
         f"Gradient norm rises from {level:.3g} at step {step} to {float(curve.value[peak]):.3g} at step "
-        f"{int(curve.step[peak])}, {surge.ratio:.3g} times its level, {tail}",
+        f"{int(curve.step[peak])}, {multiple(surge.ratio)} times its level, {tail}",
         run.where(curve.finite.row(first), last_step=last_step, layer=named_layer(attribution)),
         (*evidence, *layer_evidence(attribution)),
     )  # fmt: skip

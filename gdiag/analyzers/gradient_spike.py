@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
 from gdiag.measures.curves import Curve
 from gdiag.measures.gradients import Surge, explodes, surges
@@ -69,7 +70,7 @@ def _finding(run: RunView, curve: Curve, loss: Curve, spike: Surge, ratio: float
     beside = "" if loss_z is None else ", the loss does not move" if alone else ", the loss moves with it"
     return Finding(
         CODE, NAME, Severity.WARNING if severe else Severity.INFO,
-        f"Gradient norm jumps to {float(curve.value[spike.peak]):.3g}, {spike.ratio:.3g} times its level, at step "
+        f"Gradient norm jumps to {float(curve.value[spike.peak]):.3g}, {multiple(spike.ratio)} times its level, at step "
         f"{int(curve.step[spike.peak])} for {spike.rows} logged row{'s' if spike.rows != 1 else ''}{beside}",
         run.where(curve.finite.row(spike.first), last_step=last_step, layer=named_layer(attribution)),
         (*evidence, *layer_evidence(attribution)),

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import is_alone, layer_evidence, named_layer
 from gdiag.measures.attribution import Attribution, contrast, embeddings, layer_events
 from gdiag.measures.layers import LayerTable
@@ -74,7 +75,7 @@ def _alone(run: RunView, table: LayerTable, event: Attribution, ratio: float, z:
         beside = f"and dominates the {event.moved} of {event.total} layers that rise with it, {event.peers:.2f} times their level"
     return Finding(
         CODE, NAME, Severity.WARNING if steady else Severity.INFO,
-        f"Gradient of {event.layers[0]} jumps to {event.change:.3g} times its own level at step {event.step} {beside}",
+        f"Gradient of {event.layers[0]} jumps to {multiple(event.change)} times its own level at step {event.step} {beside}",
         run.where(table.row_near(event.step), step=event.step, last_step=event.last_step, layer=event.layers[0]),
         (
             Measure("ratio", event.change, limit=ratio), Measure("z", event.apart, limit=z),
@@ -96,7 +97,7 @@ def _several(run: RunView, table: LayerTable, event: Attribution, together: floa
         text += f"{event.total} layers, {event.lead} steps later" if event.lead else f"{event.total} layers"
     else:
         text = (
-            f"Gradients of {event.moved} of {event.total} layers rise together at step {event.step}, up to {event.together:.3g} times "
+            f"Gradients of {event.moved} of {event.total} layers rise together at step {event.step}, up to {multiple(event.together)} times "
             "their level: simultaneous, not attributable to a layer"
         )
     if token is not None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdiag.analyzers.figures import multiple
 from gdiag.measures.layers import LayerTable
 from gdiag.measures.parameters import Jump, jumps, whole_network
 from gdiag.measures.run import RunView
@@ -93,7 +94,7 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
     beside = ", at a resume: the weights are another checkpoint's" if other else beside
     beside = f"{beside}, and no further than the surge of the logged update" if own else beside
     return Finding(
-        CODE, NAME, severity, f"{who}, {lead.excess:.3g} times its largest step before{beside}",
+        CODE, NAME, severity, f"{who}, {multiple(lead.excess)} times its largest step before{beside}",
         run.where(table.row_near(step), step=step, layer=name if alone and not whole else None),
         (
             Measure("excess", lead.excess, limit=factor),

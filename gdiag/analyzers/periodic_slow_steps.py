@@ -24,6 +24,7 @@ import numpy as np
 import polars as pl
 
 from gdiag.analyzers import timing
+from gdiag.analyzers.figures import multiple
 from gdiag.measures import slow_steps
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -68,7 +69,7 @@ def analyze(run: RunView) -> list[Finding]:
                 CODE,
                 NAME,
                 Severity.INFO,
-                f"a step takes {slow.ratio:.2g} times as long every {_steps(rhythm.period)} steps"
+                f"a step takes {multiple(slow.ratio)} times as long every {_steps(rhythm.period)} steps"
                 f"{' or oftener' if rhythm.period < 2 * view.interval else ''}"
                 f"{f', as the {meaning} interval does' if meaning else ''}{timing.held_by(slow)}: {cost:.1f} % of the time",
                 timing.place(run, view, slow),

@@ -20,6 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import is_alone
 from gdiag.measures.attribution import Attribution, layer_events
 from gdiag.measures.layers import FIRST_ROWS
@@ -76,7 +77,7 @@ def _one_layer_of_one_rank(run: RunView, ratio: float, z: float) -> list[Finding
         Measure("ratio", first.ratio, limit=ratio), Measure("z", first.z, limit=z), Measure("layers_moved", first.layers),
         Measure("layers_total", first.total), Measure("quantity", first.quantity), Measure("ranks", str(first.rank)),
     )  # fmt: skip
-    text = f"{first.quantity} of {first.layer} on rank {first.rank} is {first.ratio:.3g} times the other ranks' at step {first.step}"
+    text = f"{first.quantity} of {first.layer} on rank {first.rank} is {multiple(first.ratio)} times the other ranks' at step {first.step}"
     where = _where(run, first.step, first.step, first.rank, first.layer)
     return [Finding(CODE, NAME, Severity.WARNING, text, where, evidence)]
 
@@ -102,8 +103,8 @@ def _pair(run: RunView, event: Attribution, hit: Outlier, ratio: float, z: float
     layer = event.layers[0]
     return Finding(
         CODE, NAME, Severity.WARNING,
-        f"Gradient norm of rank {hit.rank} is {hit.ratio:.3g} times the other ranks' at step {hit.step}, where {layer} alone "
-        f"jumps to {event.change:.3g} times its level",
+        f"Gradient norm of rank {hit.rank} is {multiple(hit.ratio)} times the other ranks' at step {hit.step}, where {layer} alone "
+        f"jumps to {multiple(event.change)} times its level",
         _where(run, hit.step, hit.step, hit.rank, layer),
         (
             Measure("ratio", hit.ratio, limit=ratio), Measure("z", hit.z, limit=z), Measure("layer_ratio", event.change),
@@ -130,7 +131,7 @@ def _without_its_loss(run: RunView, tables: dict[str, RankTable], ratio: float) 
         if (step, rank) in losses or step not in loss.step:
             continue
         times = float(np.exp(min(700.0, far[row, r])))
-        text = f"Gradient norm of rank {rank} is {times:.3g} times the other ranks' at step {step} while its loss is ordinary"
+        text = f"Gradient norm of rank {rank} is {multiple(times)} times the other ranks' at step {step} while its loss is ordinary"
         evidence = (
             Measure("ratio", times, limit=ratio), Measure("others_most", float(np.exp(min(700.0, usual[r])))),
             Measure("ranks", str(rank)), Measure("column", "grad_norm"),
@@ -199,7 +200,7 @@ def _lasting(run: RunView, column: str, hits: list[Outlier], ratio: float) -> li
                     (h for h, n in pairwise(mine) if h.row >= fourth.row and n.row - h.row > 8),
                     mine[-1],
                 )
-                text = f"{column} of rank {rank} alone is high from step {first.step}, {first.ratio:.3g} times the other ranks'"
+                text = f"{column} of rank {rank} alone is high from step {first.step}, {multiple(first.ratio)} times the other ranks'"
                 evidence = (
                     Measure("ratio", first.ratio, limit=ratio),
                     Measure("z", first.z),

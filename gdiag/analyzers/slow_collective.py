@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.analyzers import timing
+from gdiag.analyzers.figures import multiple
 from gdiag.measures import slow_steps
 from gdiag.measures.clock_alignment import step_at
 from gdiag.measures.collective_waits import Waits
@@ -56,9 +57,9 @@ def _finding(
     names = sorted({waits.names[i] for i in rows}) if waits.names else []
     who = f"of {waits.ranks} ranks alike" if waits.ranks else "with the ranks reduced to one figure"
     before = slow.before * float(np.median(waits.usual[rows]))
-    text = f"collectives take {slow.ratio:.2g} times their usual {before:.4g} s"
+    text = f"collectives take {multiple(slow.ratio)} times their usual {before:.4g} s"
     if names:
-        text = f"{', '.join(names[:3])} takes {slow.ratio:.2g} times its usual {before:.4g} s"
+        text = f"{', '.join(names[:3])} takes {multiple(slow.ratio)} times its usual {before:.4g} s"
     where = _where(run, waits, slow)
     since = f" from step {where.step} on" if where.step is not None else ""
     text += f" in {len(rows)} {what}{since}, {who}"

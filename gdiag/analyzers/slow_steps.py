@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.analyzers import timing
+from gdiag.analyzers.figures import multiple
 from gdiag.measures import slow_steps
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import Ints
@@ -68,7 +69,7 @@ def _finding(
     )
     return Finding(
         CODE, NAME, Severity.WARNING if heavy else Severity.INFO,
-        f"{_counted(len(rows), int(times.step[rows[0]]))} {slow.ratio:.2g} times as long as their neighbours, "
+        f"{_counted(len(rows), int(times.step[rows[0]]))} {multiple(slow.ratio)} times as long as their neighbours, "
         f"the longest {slow.worst:.4g} s{cause}: {100 * share:.1f} % of the time since",
         where,
         (

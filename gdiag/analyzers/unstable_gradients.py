@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdiag.analyzers.figures import multiple
 from gdiag.measures.changes import STILL_TO_COME, learned_after
 from gdiag.measures.gradients import lasting_rise, roughness, surges
 from gdiag.measures.layers import Floats
@@ -75,7 +76,7 @@ def analyze(
         Finding(
             CODE, NAME, Severity.INFO if calm else Severity.WARNING,
             f"Gradient norm changes by a factor of {np.exp(late):.3g} from row to row late in the run, "
-            f"{found.growth:.2g} times rougher than at its calmest, and its level rose {found.level_growth:.3g}-fold",
+            f"{multiple(found.growth)} times rougher than at its calmest, and its level rose {multiple(found.level_growth)}-fold",
             run.where(curve.finite.row(row), last_step=int(curve.step[-1])),
             tuple(evidence),
         )

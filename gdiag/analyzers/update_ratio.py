@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdiag.analyzers.figures import multiple
 from gdiag.measures.curves import Curve
 from gdiag.measures.gradients import surges
 from gdiag.measures.layers import Floats, Steps
@@ -50,7 +51,7 @@ def _surges(run: RunView, surge: float, z: float, most: int) -> list[Finding]:
         found.append(
             Finding(
                 CODE, NAME, Severity.WARNING,
-                f"Update norm rises to {curve.value[s.peak]:.3g}, {s.ratio:.3g} times its level, at step {step}",
+                f"Update norm rises to {curve.value[s.peak]:.3g}, {multiple(s.ratio)} times its level, at step {step}",
                 run.where(curve.finite.row(s.first), last_step=int(curve.step[s.last])),
                 (
                     Measure("ratio", s.ratio, limit=surge), Measure("z", s.z), Measure("rows", s.rows),
