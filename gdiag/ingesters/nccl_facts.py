@@ -6,12 +6,15 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.ingesters.nccl_rows import TYPES
 from gdiag.ingesters.text import redact
 
 _DEVICE: Final = (
     r"^\s*#?\s*Rank\s+(?P<rank>\d+)\s+(?:Group\s+(?P<group>\d+)\s+)?(?:Pid\s+(?P<pid>\d+)\s+)?on\s+(?P<host>\S+)\s+"
     r"device\s+(?P<gpu>\d+)\s+\[(?P<bus_id>[^\]]*)\]\s*(?P<model>.*?)\s*$"
 )
+_ROW: Final = rf"\d\s+\d[\d_,]*\s+(?:{TYPES})\s"
+"""A row of another process, glued behind."""
 _TRANSPORT: Final = r"via ((?:P2P|SHM|NET|COLLNET)[\w/ ]*?(?:/\d+)?(?:/GDRDMA|/Shared)*)(?:\s|$|\()"
 _PATTERNS: Final[tuple[tuple[str, str, str, str], ...]] = (
     ("version", "nccl_tests", "nccl-tests version", r"nccl-tests version (\S+(?: \(\w+\))?)"),
@@ -54,18 +57,24 @@ _PATTERNS: Final[tuple[tuple[str, str, str, str], ...]] = (
 """Scope, key, a literal that the line holds, and the pattern whose group is the value."""
 
 
-def devices(lines: pl.DataFrame) -> pl.DataFrame:
-    """The rank list: line, rank, group, pid, host, gpu, bus_id, model."""
+def devices(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rank list (line, rank, group, pid, host, gpu, bus_id, model), and the lines that are not of it."""
     text = pl.col("text").str
-    plain = _parted(lines.filter(text.starts_with("#") & text.contains(" device ", literal=True)))
-    odd = lines.filter(text.contains(" device ", literal=True)).join(plain.select("line"), on="line", how="anti")
-    found = odd.select("line", p=text.extract_groups(_DEVICE)).unnest("p").filter(pl.col("rank").is_not_null())
-    if found.height:
-        plain = pl.concat(
-            [plain, found.with_columns(pl.col("model").replace("", None)).cast(plain.schema, strict=False)]
-        )
+    listed = lines["text"].str.contains(" device ", literal=True)
+    likely = lines.filter(listed)
+    found = _parted(likely)
+    odd = likely.join(found.select("line"), on="line", how="anti", maintain_order="left")
+    if odd.height:
+        more = odd.select("line", p=text.extract_groups(_DEVICE)).unnest("p")
+        more = more.filter(pl.col("rank").is_not_null() & ~pl.col("model").str.contains(_ROW).fill_null(value=False))
+        more = more.with_columns(pl.col("model").replace("", None)).cast(found.schema, strict=False)
+        found = pl.concat([found, more]).sort("line")
+    if found.height < likely.height:
+        others = lines.join(found.select("line"), on="line", how="anti", maintain_order="left")
+    else:
+        others = lines.filter(~listed)
     # Thousands of ranks share few hosts and fewer models.
-    return plain.sort("line").with_columns(pl.col("host", "model").cast(pl.Categorical))
+    return found.with_columns(pl.col("host", "model").cast(pl.Categorical)), others
 
 
 def _parted(lines: pl.DataFrame) -> pl.DataFrame:
@@ -74,26 +83,29 @@ def _parted(lines: pl.DataFrame) -> pl.DataFrame:
     def cut(column: str, word: str, first: str, second: str) -> pl.Expr:
         return pl.col(column).str.splitn(word, 2).struct.rename_fields([first, second])
 
-    parts = (
-        lines.select("line", cut("text", " on ", "who", "place"))
-        .unnest("text")
-        .with_columns(cut("who", "Rank", "lead", "who"), cut("place", " device ", "host", "place"))
+    def number(name: str, kind: type[pl.DataType]) -> pl.Expr:
+        return pl.col(name).str.strip_chars().cast(kind, strict=False)
+
+    parts = lines.select("line", cut("text", " on ", "who", "place")).unnest("text")
+    # The ranks of every run in a log stand in the same few places.
+    places = (
+        parts.select("place").unique().with_columns(cut("place", " device ", "host", "rest").alias("p")).unnest("p")
     )
-    parts = parts.unnest("who", "place").with_columns(
-        cut("who", "Pid", "who", "pid"), cut("place", "[", "gpu", "place")
-    )
-    parts = parts.unnest("who", "place").with_columns(
-        cut("who", "Group", "rank", "group"), cut("place", "]", "bus_id", "model")
-    )
-    parts = parts.unnest("who", "place")
-    number = {"rank": pl.Int32, "group": pl.Int32, "pid": pl.Int64, "gpu": pl.Int32}
-    parts = parts.with_columns(
-        *(pl.col(name).str.strip_chars().cast(kind, strict=False) for name, kind in number.items()),
-        pl.col("host", "model").str.strip_chars(),
-    )
-    whole = pl.col("rank").is_not_null() & pl.col("gpu").is_not_null() & pl.col("bus_id").is_not_null()
-    whole &= pl.col("lead").str.strip_chars("# ").eq("") & ~pl.col("host").str.contains(" ", literal=True)
-    return parts.filter(whole).select(
+    places = places.with_columns(cut("rest", "[", "gpu", "rest").alias("rest")).unnest("rest")
+    places = places.with_columns(cut("rest", "]", "bus_id", "model").alias("rest")).unnest("rest")
+    places = places.select(
+        "place", pl.col("host").str.strip_chars(), number("gpu", pl.Int32), "bus_id", pl.col("model").str.strip_chars()
+    ).filter(
+        pl.col("gpu").is_not_null() & pl.col("bus_id").is_not_null() & ~pl.col("host").str.contains(" ", literal=True)
+        & ~pl.col("model").str.contains(_ROW).fill_null(value=False)
+    )  # fmt: skip
+    parts = parts.with_columns(cut("who", "Rank", "lead", "who").alias("who")).unnest("who")
+    parts = parts.with_columns(cut("who", "Pid", "who", "pid").alias("who")).unnest("who")
+    parts = parts.with_columns(cut("who", "Group", "rank", "group").alias("who")).unnest("who")
+    parts = parts.select(
+        "line", "lead", number("rank", pl.Int32), number("group", pl.Int32), number("pid", pl.Int64), "place"
+    ).filter(pl.col("rank").is_not_null() & pl.col("lead").str.strip_chars("# ").eq(""))
+    return parts.join(places, on="place", maintain_order="left").select(
         "line", "rank", "group", "pid", "host", "gpu", "bus_id", pl.col("model").replace("", None)
     )
 
@@ -101,9 +113,8 @@ def _parted(lines: pl.DataFrame) -> pl.DataFrame:
 def facts(lines: pl.DataFrame) -> pl.DataFrame:
     """What the lines say about versions, configuration, footers, failures and NCCL's choices: line, scope, key, value."""
     words = sorted({word for _, _, word, _ in _PATTERNS})
-    few = lines.filter(pl.col("text").str.contains_any(words))
     # Every run of a log prints the same settings: each text is looked at once.
-    texts = few.select("text").unique()
+    texts = lines.select("text").unique().filter(pl.col("text").str.contains_any(words))
     by_word = texts.with_columns(word=pl.col("text").str.extract_many(words, overlapping=True).list.unique())
     parts = {str(key[0]): part for key, part in by_word.explode("word").partition_by("word", as_dict=True).items()}
     hits = []
@@ -119,7 +130,7 @@ def facts(lines: pl.DataFrame) -> pl.DataFrame:
         hits.append(found)
     if not hits:
         return pl.DataFrame(schema={"line": pl.Int64, "scope": pl.String, "key": pl.String, "value": pl.String})
-    return few.join(pl.concat(hits), on="text").sort("line", "order").select("line", "scope", "key", "value")
+    return lines.join(pl.concat(hits), on="text").sort("line", "order").select("line", "scope", "key", "value")
 
 
 def condensed(facts: pl.DataFrame) -> pl.DataFrame:

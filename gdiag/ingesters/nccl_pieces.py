@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from gdiag.ingesters import nccl_facts, nccl_rows, text
-from gdiag.ingesters.nccl_aligned import aligned, cells_of
-from gdiag.ingesters.reading import Input, without_bom
+from gdiag.ingesters.nccl_aligned import Lines, aligned, cells_of
+from gdiag.ingesters.reading import Input
 
 CHUNK: Final = 8 << 20
 _LONGEST: Final = 64 << 20
@@ -29,6 +30,7 @@ _STARTS: Final = ["nThread ", "nccl-tests version", "Collective test starting", 
 class Found:
     """What a text or a piece of it holds, line ascending; `starts` are the lines on which a run may start."""
 
+    lines: int
     rows: pl.DataFrame
     devices: pl.DataFrame
     facts: pl.DataFrame
@@ -43,23 +45,31 @@ def scanned(given: Input) -> Found:
     found: list[Found] = []
     with ThreadPoolExecutor(_THREADS) as threads:
         running: deque[Future[Found]] = deque()
-        first, header = 1, b""
+        header = b""
         for raw in _pieces(given):
             piece = raw.replace(b"\r", b"") if b"\r" in raw else raw
             if b"\x1b" in piece:
                 piece = text.clean(piece)
-            running.append(threads.submit(_scanned, piece, first, header))
-            first += piece.count(b"\n") + (not piece.endswith(b"\n") and bool(piece))
+            running.append(threads.submit(_scanned, piece, header))
             header = _last_header(piece) or header
             if len(running) > _THREADS:
                 found.append(running.popleft().result())
         found += [future.result() for future in running]
+    before = [0, *accumulate(part.lines for part in found)]
     devices, facts, rejects, starts = (
-        pl.concat([getattr(part, name) for part in found]) for name in ("devices", "facts", "rejects", "starts")
+        pl.concat([_moved(getattr(part, name), lines) for part, lines in zip(found, before, strict=False)])
+        for name in ("devices", "facts", "rejects", "starts")
     )
-    is_output, rows = any(part.is_output for part in found), [part.rows for part in found]
+    is_output = any(part.is_output for part in found)
+    rows = [_moved(part.rows, lines) for part, lines in zip(found, before, strict=False)]
+    total = before[-1]
     found.clear()
-    return Found(_joined(rows), devices, facts, rejects, starts, is_output)
+    return Found(total, _joined(rows), devices, facts, rejects, starts, is_output)
+
+
+def _moved(table: pl.DataFrame, lines: int) -> pl.DataFrame:
+    """`table` with so many lines before it."""
+    return table.with_columns(pl.col("line") + lines) if lines else table
 
 
 def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
@@ -75,46 +85,62 @@ def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _scanned(piece: bytes, first: int, header: bytes) -> Found:
-    """What a piece holds whose first line is numbered `first`; header: the header above it with the line before, or nothing."""
-    lines = nccl_rows.text_lines(piece, first)
-    above = nccl_rows.headers(nccl_rows.text_lines(header, first - 1 - header.count(b"\n")))
-    cells, bare = cells_of(piece, lines)
-    new = nccl_rows.headers(lines.filter(~bare))
+def _scanned(piece: bytes, header: bytes) -> Found:
+    """What a piece holds, its lines numbered from 1; header: the header above it with the line before, or nothing."""
+    lines = Lines(piece)
+    above = nccl_rows.headers(nccl_rows.text_lines(header, -header.count(b"\n")))
+    cells, others, new = _parted(lines, most=False)
     heads = pl.concat([above, new])
     if heads["per_iteration"].any():
-        cells, bare = cells_of(piece, lines, most=True)
+        cells, others, _ = _parted(lines, most=True)
     plain = aligned(cells, heads)
-    taken = np.zeros(lines.height, dtype=bool)
-    taken[plain["line"].to_numpy() - first] = True
-    own, others = nccl_rows.split(nccl_rows.stripped(lines.filter(pl.Series(~taken))))
-    odd, rejects = nccl_rows.rows(own, others, heads, plain["line"].unique(maintain_order=True))
+    unfit = _mask(lines, cells["line"]) & ~_mask(lines, plain["line"])
+    if unfit.any():
+        others = pl.concat([others, lines.texts(unfit)]).sort("line")
+    devices, others = nccl_facts.devices(nccl_rows.stripped(others))
+    own, said = nccl_rows.split(others)
+    odd, rejects = nccl_rows.rows(own, said, heads, plain["line"])
     if not heads["per_iteration"].any():
         plain, odd = (table.drop(nccl_rows.EXTRA, strict=False) for table in (plain, odd))
     rows = pl.concat([plain, odd], how="diagonal").sort("line", maintain_order=True) if odd.height else plain
-    devices = nccl_facts.devices(others)
-    said = others.join(devices.select("line"), on="line", how="anti", maintain_order="left")
     begins = said.filter(pl.col("text").str.contains_any(_STARTS)).select("line")
     facts = nccl_facts.facts(said)
     speaks = (b"algbw" in piece and b"busbw" in piece) or b"nThread " in piece
     speaks |= facts.filter(pl.col("scope").is_in(["failure", "footer", "version"])).height > 0
     starts = pl.concat([begins, new.select("line")])
-    return Found(rows, devices, facts, rejects, starts, speaks)
+    return Found(len(lines.ends), rows, devices, facts, rejects, starts, speaks)
+
+
+def _parted(lines: Lines, *, most: bool) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Cells of what may be rows, all other lines (line, text) and the headers among them."""
+    cells = cells_of(lines, most=most)
+    others = lines.texts(~_mask(lines, cells["line"]))
+    return cells, others, nccl_rows.headers(others)
+
+
+def _mask(lines: Lines, numbers: pl.Series) -> NDArray[np.bool_]:
+    mask = np.zeros(len(lines.ends), dtype=bool)
+    mask[numbers.to_numpy() - 1] = True
+    return mask
 
 
 def _pieces(given: Input) -> Iterator[bytes]:
     """The text cut before a run where one starts in the last half of a piece, else at the end of a line."""
-    rest = b""
-    with io.BytesIO(given.data()) if given.file is None or given.content is not None else given.file.open("rb") as file:
-        while block := file.read(CHUNK):
-            rest = rest + block if rest else without_bom(block)
-            end = rest.rfind(b"nThread ", len(rest) // 2)
-            end = rest.rfind(b"\n", 0, end if end > 0 else len(rest)) + 1
-            if end <= 0 and len(rest) < _LONGEST:
+    take, size = given.opened()
+    begin, length = 0, CHUNK
+    if not size:
+        yield b""
+    while begin < size:
+        piece = take(begin, begin + length)
+        if begin + length < size:
+            end = piece.rfind(b"nThread ", len(piece) // 2)
+            end = piece.rfind(b"\n", 0, end if end > 0 else len(piece)) + 1
+            if end <= 0 and length < _LONGEST:
+                length += CHUNK
                 continue
-            yield rest[: end or len(rest)]
-            rest = rest[end or len(rest) :]
-    yield rest
+            piece = piece[: end or len(piece)]
+        yield piece
+        begin, length = begin + len(piece), CHUNK
 
 
 def _last_header(piece: bytes) -> bytes:

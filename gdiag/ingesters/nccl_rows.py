@@ -100,14 +100,17 @@ def _anywhere(lines: pl.DataFrame) -> pl.DataFrame:
 
 def headers(lines: pl.DataFrame) -> pl.DataFrame:
     """Column headers: line, has_root, per_iteration, milliseconds, cpu_time, in_place_only."""
-    found = lines.filter(pl.col("text").str.contains("type", literal=True)).filter(pl.col("text").str.contains(HEADER))
-    above = lines.filter(pl.col("text").str.contains("in-place", literal=True)).select(
-        line=pl.col("line") + 1, in_place_only=~pl.col("text").str.contains("out-of-place", literal=True)
-    )
     text = pl.col("text")
-    return (
-        found.select(
-            "line",
+    found = lines.filter(text.str.contains("type", literal=True)).filter(text.str.contains(HEADER))
+    above = lines.filter(pl.col("line").is_in((found["line"] - 1).implode())).select(
+        line=pl.col("line") + 1,
+        in_place_only=text.str.contains("in-place", literal=True) & ~text.str.contains("out-of-place", literal=True),
+    )
+    # A log repeats its headers.
+    kinds = (
+        found.select("text")
+        .unique()
+        .with_columns(
             has_root=text.str.contains(r"\broot\b"),
             per_iteration=text.str.contains("i_min", literal=True),
             milliseconds=text.str.contains(r"\bbytes\s+N\b"),
@@ -115,6 +118,10 @@ def headers(lines: pl.DataFrame) -> pl.DataFrame:
             # Tables that were edited, and other tests that print like these, may have no column of wrong elements.
             unchecked=~text.str.contains(r"wrong|error|\bres\b"),
         )
+    )
+    return (
+        found.join(kinds, on="text", how="left", maintain_order="left")
+        .drop("text")
         .join(above, on="line", how="left", maintain_order="left")
         .with_columns(pl.col("in_place_only").fill_null(value=False))
     )

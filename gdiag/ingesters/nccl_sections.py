@@ -8,22 +8,19 @@ import polars as pl
 
 def sections(starts: pl.DataFrame, rows: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
     """First line of every test run in the file: a start or header line that follows rows or a footer."""
-    begins = starts.unique().select("line", start=pl.lit(value=True))
-    inside = rows.select("line", start=pl.lit(value=False))
-    inside = inside.filter(pl.col("line") != pl.col("line").shift(fill_value=-1))
-    footers = facts.filter(pl.col("key") == "average_busbw").select("line", start=pl.lit(value=False))
-    marks = pl.concat([begins, inside, footers]).sort("line")
-    first = marks.filter(pl.col("start") & ~pl.col("start").shift(fill_value=False)).select("line")
-    if not first.height:
-        first = pl.DataFrame({"line": [1]}, schema={"line": pl.Int64})
-    return first.with_row_index("section").with_columns(pl.col("section").cast(pl.Int32))
+    begins = starts["line"].unique().sort().to_numpy()
+    footers = facts.filter(pl.col("key") == "average_busbw")["line"].to_numpy()
+    before = np.searchsorted(rows["line"].to_numpy(), begins) + np.searchsorted(footers, begins)
+    first = begins[np.diff(before, prepend=-1) > 0] if len(begins) else np.array([1])
+    return pl.DataFrame({"section": np.arange(len(first), dtype=np.int32), "line": first})
 
 
 def placed(table: pl.DataFrame, starts: pl.DataFrame) -> pl.DataFrame:
     """`table` with the section each line belongs to; what stands before the first start belongs to it too."""
     ordered = table if table["line"].is_sorted() else table.sort("line", maintain_order=True)
-    section = np.searchsorted(starts["line"].to_numpy(), ordered["line"].to_numpy(), side="right") - 1
-    return ordered.with_columns(section=pl.Series(np.maximum(section, 0).astype(np.int32)))
+    after = np.append(np.searchsorted(ordered["line"].to_numpy(), starts["line"].to_numpy()[1:]), ordered.height)
+    section = np.repeat(starts["section"].to_numpy(), np.diff(after, prepend=0))
+    return ordered.with_columns(section=pl.Series(section, dtype=pl.Int32))
 
 
 def named(rows: pl.DataFrame, facts: pl.DataFrame, starts: pl.DataFrame) -> pl.DataFrame:

@@ -125,6 +125,21 @@ def test_failure_in_the_middle_of_a_row(failure: str) -> None:
     assert reading.source.rejected == 1
 
 
+@pytest.mark.parametrize("root", ["N/A", "-inf", "1e300", "0.5"])
+def test_a_root_that_is_no_number_stops_no_file(root: str) -> None:
+    whole = text(Bench(sizes=BENCH.sizes), "2.13")
+    torn = whole.replace("    -1  ", f"   {root}  ", 1)
+    assert torn != whole
+    assert set(figures(whole)[2:]) <= set(figures(torn))
+
+
+def test_a_rank_line_with_a_row_behind_it_keeps_the_row() -> None:
+    whole = text(Bench(sizes=BENCH.sizes), "2.13")
+    at = whole.index(f" {BENCH.sizes[0]} ")
+    glued = whole[:at] + "#  Rank  0 Group  0 Pid   4000 on     node-0 device  0 [0000:10:00] NVIDIA H100 " + whole[at:]
+    assert figures(glued) == figures(whole)
+
+
 def test_memory_and_blocking_lines_are_no_rows() -> None:
     memory = (
         "# Blocking Enabled: wait for completion and barrier after each collective\n"
