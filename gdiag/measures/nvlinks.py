@@ -118,8 +118,10 @@ def _links(
 
 
 def matrices(screens: pl.DataFrame) -> Iterator[Matrix]:
-    """The matrices of nvidia-smi topo -m, GPUs only."""
+    """The latest matrix of each host that nvidia-smi topo -m gave, GPUs only; without its name a file is one host."""
     rows = screens.filter(pl.col("scope").str.starts_with("topology"))
+    unnamed = pl.when(pl.col("scope") == "topology").then("source")
+    rows = latest(rows, ("scope", unnamed), ("source", "section"))
     for _, part in rows.group_by("source", "section", "scope", maintain_order=True):
         ways: dict[tuple[int, int], str] = {}
         for key, value in part.select("key", "value").iter_rows():

@@ -19,8 +19,8 @@ STATES: Final = frozenset(
     {"active", "unsettled", "link_up", "disabled", "rate", "raw_ber", "effective_ber", "symbol_ber"}
 )
 """What is no count and may fall."""
-_DOWN: Final = frozenset({"link_downed", "link_down_events_phy"})
-"""What stops every collective that crosses the port while it grows."""
+_DOWN: Final = frozenset({"link_downed", "link_down_events_phy", "nvlink_link_recovery_failed_events"})
+"""A link that went down and stayed: what stops every collective that crosses it while it grows."""
 _INTERVALS: Final = 8
 """Intervals between readings from which on it can be told whether a counter grows when steps are slow."""
 

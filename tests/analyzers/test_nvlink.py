@@ -101,6 +101,17 @@ def test_of_several_readings_of_a_gpu_the_latest_counts() -> None:
     assert judge(status({0: FULL, 1: FULL, 2: FULL[:17], 3: FULL}), fine) == []
 
 
+def test_of_several_matrices_of_a_host_the_latest_counts() -> None:
+    broken, fine = matrix(8, {(0, 1): "SYS"}), matrix(8, {})
+    assert judge(broken + fine) == []
+    (finding,) = judge(fine + broken)
+    assert "GPU 0 and GPU 1 are joined by SYS" in finding.message
+    named = ["# HOST node-1\n" + text for text in (broken, fine)]
+    assert judge(*named) == []
+    # Files that name no host may be of two.
+    assert len(judge(broken, fine)) == 1
+
+
 def test_a_reading_of_counters_leaves_the_links_as_they_were() -> None:
     down = status({g: [0.0 if (g, i) == (3, 4) else r for i, r in enumerate(FULL)] for g in range(8)})
     counts = f"GPU 3: {H100} (UUID: GPU-3)\n\t Link 7: Replay Errors: 0\n"
@@ -138,20 +149,40 @@ def test_a_matrix_that_contradicts_itself() -> None:
 
 
 def test_counters_of_one_reading_are_a_note_and_growth_is_a_warning() -> None:
-    once = "GPU 1: NVIDIA H100 (UUID: GPU-1)\n\t Link 7: Replay Errors: 3\n\t Link 7: CRC Errors: 12\n"
+    once = "GPU 1: NVIDIA H100 (UUID: GPU-1)\n\t Link 7: Recovery Errors: 3\n\t Link 7: CRC Errors: 12\n"
     assert {f.severity for f in judge(once)} == {Severity.INFO}
     (grown,) = (
-        f for f in judge(once + once.replace("Replay Errors: 3", "Replay Errors: 9")) if f.severity is Severity.WARNING
+        f
+        for f in judge(once + once.replace("Recovery Errors: 3", "Recovery Errors: 9"))
+        if f.severity is Severity.WARNING
     )
-    assert grown.message.startswith("GPU 1 NVLink 7: replay_errors grew by 6 between readings")
+    assert grown.message.startswith("GPU 1 NVLink 7: recovery_errors grew by 6 between readings")
     assert grown.where.gpu == 1
-    assert all(f.severity is Severity.INFO or "replay" in f.message for f in judge(once + once))
+    assert all(f.severity is Severity.INFO or "recovery" in f.message for f in judge(once + once))
+
+
+def test_replays_matter_by_their_rate() -> None:
+    def reading(clock: str, count: int) -> str:
+        return f"{clock}\nGPU 1: {H100} (UUID: GPU-1)\n\t Link 7: Replay Errors: {count}\n"
+
+    start, later = "Thu Mar  5 10:00:00 UTC 2026", "Thu Mar  5 14:00:00 UTC 2026"
+    (few,) = judge(reading(start, 3) + reading(later, 123))
+    assert few.severity is Severity.INFO
+    (many,) = judge(reading(start, 3) + reading(later, 124))
+    assert many.severity is Severity.WARNING
+    assert "replay_errors grew by 121 between readings" in many.message
 
 
 def test_a_retraining_that_failed_is_a_warning_from_one_reading_on() -> None:
     (once,) = judge(f"GPU 1: {H100} (UUID: GPU-1)\n\t Link 7: Link recovery failed events: 7\n")
     assert once.severity is Severity.WARNING
     assert once.message.startswith("GPU 1 NVLink 7: link_recovery_failed_events is 7 since the last reset")
+
+
+def test_a_retraining_that_fails_between_readings_is_critical() -> None:
+    once = f"GPU 1: {H100} (UUID: GPU-1)\n\t Link 7: Link recovery failed events: 7\n"
+    (grown,) = judge(once + once.replace("events: 7", "events: 8"))
+    assert grown.severity is Severity.CRITICAL
 
 
 def test_no_pair_joined_though_the_model_has_nvlinks() -> None:
