@@ -19,8 +19,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-import polars as pl
-
 from gdiag.analyzers.alike import Case, grouped
 from gdiag.measures.bandwidth import Sweep
 from gdiag.measures.bandwidth_steadiness import agreements
@@ -30,7 +28,7 @@ from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD705"
 NAME = "inconsistent-output"
-NEEDS: tuple[str, ...] = ("collectives.busbw|facts.value",)
+NEEDS: tuple[str, ...] = ("collectives.busbw|failures.value",)
 _VICTIMS: Final = (
     "Connection closed", "Connection refused", "socketProgress", "remote process exited", "unhandled system error",
 )  # fmt: skip
@@ -47,7 +45,7 @@ def analyze(
 
 def _failed(run: RunView) -> Iterator[Finding]:
     """The first failure of each file: what follows it on other ranks is its consequence."""
-    failures = run.facts.filter(pl.col("scope") == "failure").unique("source", keep="first", maintain_order=True)
+    failures = run.failures.unique("source", keep="first", maintain_order=True)
     for fact in failures.iter_rows(named=True):
         said = str(fact["value"]).strip()[:200]
         text = f"the test stopped with an error: {said}"

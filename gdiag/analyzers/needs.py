@@ -11,6 +11,7 @@ KINDS: Final = {
     "steps": "step log", "layers": "per-layer columns", "gpus": "GPU telemetry", "events": "console events", "collectives": "nccl-tests output",
     "devices": "device list", "ports": "port counters", "facts": "hardware facts", "baselines": "baseline to compare with",
     "operations": "timings of single collectives", "nvlinks": "NVLink screens", "modules": "transceiver pages", "switches": "states of switches",
+    "failures": "nccl-tests output",
 }  # fmt: skip
 
 

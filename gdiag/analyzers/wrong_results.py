@@ -27,7 +27,7 @@ from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD701"
 NAME = "wrong-results"
-NEEDS: tuple[str, ...] = ("collectives.busbw|facts.value",)
+NEEDS: tuple[str, ...] = ("collectives.busbw",)
 
 
 def analyze(run: RunView, *, elements: float = 1.0) -> list[Finding]:

@@ -20,11 +20,15 @@ def nccl(
     form: options.Form = "text",
     output: options.Output = None,
     fail_on: options.FailOn = None,
-    expect: Annotated[float, typer.Option(metavar="GB/S", help="Plateau bus bandwidth that is expected.")] = 0.0,
+    expect: Annotated[
+        float | None, typer.Option(metavar="GB/S", help="Plateau bus bandwidth that is expected.")
+    ] = None,
     nic_gbps: Annotated[
-        float, typer.Option(metavar="GBIT/S", help="Rate of all network cards of one host, together.")
-    ] = 0.0,
-    hosts: Annotated[int, typer.Option(metavar="N", help="Number of hosts, where the output does not list them.")] = 0,
+        float | None, typer.Option(metavar="GBIT/S", help="Rate of all network cards of one host, together.")
+    ] = None,
+    hosts: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of hosts, where the output does not list them.")
+    ] = None,
     baseline: Annotated[
         str | None, typer.Option(metavar="FILE", help="Output or saved baseline to compare with, size by size.")
     ] = None,
@@ -41,8 +45,8 @@ def nccl(
     """
     options.check_form(form)
     for name, figure in (("--expect", expect), ("--nic-gbps", nic_gbps), ("--hosts", hosts)):
-        if not 0 <= figure < float("inf"):
-            raise UsageError(f"{name} {figure}: it must be a number of at least 0")
+        if figure is not None and not 0 < figure < float("inf"):
+            raise UsageError(f"{name} {figure}: it must be a number above 0; leave it out where it is not known")
     from gdiag.analyzers import ANALYZERS
     from gdiag.pipeline import diagnose, held_against
 
@@ -63,8 +67,10 @@ def nccl(
     if baseline is not None:
         records = held_against(records, options.records([baseline], said, None, None, None))
     limits = {code: dict(values) for code, values in options.thresholds(said, None).items()}
-    limits.setdefault("GD702", {}).update({"nic_gbps": nic_gbps, "expect": expect, "hosts": hosts})
-    limits.setdefault("GD705", {}).update({"nic_gbps": nic_gbps, "hosts": hosts})
+    given: dict[str, float | None] = {"nic_gbps": nic_gbps, "expect": expect, "hosts": hosts}
+    told = {name: figure for name, figure in given.items() if figure is not None}
+    limits.setdefault("GD702", {}).update(told)
+    limits.setdefault("GD705", {}).update({name: told[name] for name in told if name != "expect"})
     report = diagnose(records, limits, [a for a in ANALYZERS if a.CODE.startswith("GD7")])
     write(written(report, form, output, quiet=quiet, verbose=verbose), output)
     raise typer.Exit(options.exit_code(report, limit))

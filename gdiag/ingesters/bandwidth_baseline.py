@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Final
 
 import polars as pl
@@ -28,11 +29,25 @@ def write(table: pl.DataFrame) -> str:
     return f'{{"gdiag_baseline": 1, "columns": {json.dumps(columns)}, "rows": [\n  {lines}\n]}}\n'
 
 
+def _row(name: object, ranks: object, size: object, busbw: object) -> tuple[str, int, int, float]:
+    """Collective (empty: not known), ranks (0: not known), size [B], busbw [GB/s].
+
+    Raises:
+        ValueError: a cell is of another kind, or a figure that no benchmark prints.
+    """
+    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (ranks, size))
+    if not isinstance(name, str) or not whole or not isinstance(busbw, int | float) or isinstance(busbw, bool):
+        raise ValueError(name)
+    if not (0 <= int(str(ranks)) < 1 << 31 and 0 < int(str(size)) < 1 << 63 and 0 <= busbw < math.inf):
+        raise ValueError(busbw)
+    return name, int(str(ranks)), int(str(size)), float(busbw)
+
+
 def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 - our own file has no columns to map
     try:
         document: Any = json.loads(given.data())
-        rows = [(str(name), int(ranks), int(size), float(busbw)) for name, ranks, size, busbw in document["rows"]]
-    except (ValueError, KeyError, TypeError):
+        rows = [_row(*row) for row in document["rows"]]
+    except (ValueError, KeyError, TypeError, OverflowError):
         raise InputError(f"{given.path} is a damaged gdiag baseline: write it again with --baseline-save") from None
     baselines = pl.DataFrame(
         rows, schema={"collective": pl.String, "ranks": pl.Int32, "size": pl.Int64, "busbw": pl.Float64}, orient="row"

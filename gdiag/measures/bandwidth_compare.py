@@ -22,7 +22,7 @@ def baseline(held: Sequence[Sweep]) -> pl.DataFrame:
     """Sweeps as a baseline: collective, ranks (0 = not known), size [B], busbw [GB/s], the median of equal sizes."""
     rows = [(s.collective or "", s.n or 0, size, busbw) for s in held for size, busbw in median_curve(s).items()]
     schema = {"collective": pl.String, "ranks": pl.Int32, "size": pl.Int64, "busbw": pl.Float64}
-    table = pl.DataFrame(rows, schema=schema, orient="row")
+    table = pl.DataFrame(rows, schema=schema, orient="row").filter(pl.col("busbw").is_finite())
     return (
         table.group_by("collective", "ranks", "size").agg(pl.col("busbw").median()).sort("collective", "ranks", "size")
     )

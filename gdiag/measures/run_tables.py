@@ -38,6 +38,11 @@ class RunTables:
         return self._own(self.records.facts).filter(~screens.said() & ~_of_switch())
 
     @cached_property
+    def failures(self) -> pl.DataFrame:
+        """Rows of `facts` with the errors that benchmarks stopped with."""
+        return self.facts.filter(pl.col("scope") == "failure")
+
+    @cached_property
     def switches(self) -> pl.DataFrame:
         """Rows of `facts` with what switches say of their supplies, fans and temperature, one scope per switch."""
         return self._own(self.records.facts).filter(_of_switch())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gdiag.cli import app, main
-from gdiag.errors import UsageError
+from gdiag.errors import InputError, UsageError
 from tests.ingesters.nccl_formats import Bench, text
 
 SIZES = tuple(1 << k for k in range(16, 33))
@@ -70,10 +70,41 @@ def test_a_step_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "no benchmark output" in err
 
 
-@pytest.mark.parametrize("said", ["--expect=nan", "--expect=-5", "--nic-gbps=inf", "--hosts=-3"])
+@pytest.mark.parametrize(
+    "said", ["--expect=nan", "--expect=-5", "--expect=0", "--nic-gbps=inf", "--nic-gbps=0", "--hosts=-3"]
+)
 def test_a_limit_that_is_none_is_refused(said: str) -> None:
-    with pytest.raises(UsageError, match="at least 0"):
+    with pytest.raises(UsageError, match="above 0; leave it out"):
         app(["nccl", "absent.txt", said])
+
+
+@pytest.mark.parametrize("row", ['[null, 8, 1048576, 90.0]', '["all_reduce", 8, 1048576, NaN]', '["all_reduce", 8, 1048576, 1e999]',
+                                 '["all_reduce", 8.5, 1048576, 90.0]', '["all_reduce", 8, -1, 90.0]', '["all_reduce", 8, 1048576, -1]'])  # fmt: skip
+def test_a_baseline_that_no_benchmark_wrote_is_refused(row: str, tmp_path: Path) -> None:
+    saved = tmp_path / "saved.json"
+    saved.write_text(f'{{"gdiag_baseline": 1, "columns": [], "rows": [{row}]}}')
+    with pytest.raises(InputError, match="damaged gdiag baseline"):
+        app(["nccl", bench(tmp_path / "b.txt", 120.0), "--baseline", str(saved)], standalone_mode=False)
+
+
+def test_figures_that_are_not_finite_are_not_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, saved = Path(bench(tmp_path / "b.txt", 120.0)), tmp_path / "saved.json"
+    lines = log.read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if f" {SIZES[-1]} " in line)
+    lines[at] = lines[at].replace(lines[at].split()[7], "inf")
+    log.write_text("".join(lines))
+    run(capsys, str(log), "--baseline-save", str(saved))
+    assert str(SIZES[-2]) in saved.read_text()
+    assert "Infinity" not in saved.read_text()
+
+
+def test_port_counters_alone_check_no_collective(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = tmp_path / "ports.txt"
+    dump.write_text("# Port extended counters: Lid 5 port 1 (CapMask: 0x5A00)\nLinkDownedCounter:.......0\n")
+    code, out, _ = run(capsys, str(dump), "--format", "json")
+    assert code == 0
+    assert "GD706" in json.loads(out)["checked"]
+    assert not {"GD701", "GD705"} & set(json.loads(out)["checked"])
 
 
 def test_a_baseline_of_another_collective_is_refused(tmp_path: Path) -> None:
