@@ -30,6 +30,7 @@ def assemble(given: Sequence[Reading]) -> Records:
     catalogue: dict[str, LayerColumn] = {}
     for group, base in zip(groups, names, strict=True):
         inner = _inner_runs([readings[i] for i in group])
+        begins = _begins([readings[i] for i in group])
         config: dict[str, Value] = {}
         moment = _moment([readings[i] for i in group])
         for index, host in _hosts({i: readings[i] for i in group}).items():
@@ -43,13 +44,14 @@ def assemble(given: Sequence[Reading]) -> Records:
                 if table == "events" and frame is not None and moment and machine_lines.NO_YEAR in reading.source.notes:
                     frame = machine_lines.in_year_of(frame, moment)
                 if frame is not None and frame.height:
-                    parts.append(_stamped(table, frame, index, base, inner))
+                    parts.append(_stamped(table, _in_run_of_time(frame, begins), index, base, inner))
         known = next((r.run_name for i in group if (r := readings[i]).run_name), None)
         ended: Exit = next((e for e in _RANKED_EXITS if any(readings[i].exit == e for i in group)), "unknown")
         own: list[str | None] = [*inner] if inner else [None]
         for name in own:
             title = known if name is None else name
-            runs.append(Run(_inner_id(base, name, len(groups)), title, tuple(group), config, exit=ended))
+            told = next((end for i in group if (end := readings[i].exits.get(name or ""))), ended)
+            runs.append(Run(_inner_id(base, name, len(groups)), title, tuple(group), config, exit=told))
     return Records(
         runs=tuple(runs), sources=tuple(r.source for r in readings), layer_columns=tuple(catalogue.values()),
         layers=pl.concat(tables["layers"], how="diagonal") if tables["layers"] else pl.DataFrame(schema=KEYS),
@@ -133,6 +135,27 @@ def _inner_runs(readings: Sequence[Reading]) -> list[str]:
         if reading.steps is not None and "run" in reading.steps.columns:
             found.update(dict.fromkeys(reading.steps["run"].drop_nulls().unique(maintain_order=True).to_list()))
     return list(found)
+
+
+def _begins(readings: Sequence[Reading]) -> list[tuple[float, str]]:
+    """First time and name of runs that follow one another in a file; empty where a time is missing or goes back."""
+    steps = next((r.steps for r in readings if r.exits and r.steps is not None and "time" in r.steps.columns), None)
+    if steps is None:
+        return []
+    first = steps.group_by("run", maintain_order=True).agg(pl.col("time").min())
+    if first["time"].null_count() or not bool((first["time"].diff().drop_nulls() > 0).all()):
+        return []
+    return [(float(time), str(run)) for run, time in first.iter_rows()]
+
+
+def _in_run_of_time(frame: pl.DataFrame, begins: Sequence[tuple[float, str]]) -> pl.DataFrame:
+    """The frame with `run` filled by its time, where runs of the group follow one another and it names none."""
+    if not begins or "time" not in frame.columns or ("run" in frame.columns and frame["run"].count()):
+        return frame
+    named = pl.lit(begins[0][1])
+    for time, run in begins[1:]:
+        named = pl.when(pl.col("time") >= time).then(pl.lit(run)).otherwise(named)
+    return frame.with_columns(named.alias("run"))
 
 
 def _inner_id(base: str, name: str | None, groups: int) -> str:

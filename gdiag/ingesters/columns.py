@@ -205,7 +205,7 @@ def _steps(data: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFrame, l
     if "epoch" in data.columns:
         epoch = data["epoch"]
         whole = epoch.drop_nulls()
-        if whole.len() and bool((whole == whole.round()).all()) and 3 * whole.n_unique() > whole.len():
+        if whole.len() and bool((whole == whole.round()).all()) and 3 * whole.rle_id().n_unique() > whole.len():
             columns["step"] = columns["epoch"]
             filled, said = fill_steps(data.with_columns(step=pl.col("epoch")))
             return filled, [*notes, *said, "no step column: epochs are used as steps"]

@@ -88,10 +88,8 @@ def read(given: Input, options: Options) -> Reading:
         notes.append("no header: the two columns are read as step and loss")
     monitor = {"r", "l", "t"} <= set(frame.columns)
     if monitor:
-        frame = _monitor(frame, data)
-        notes.append(
-            "episodes of a reinforcement-learning monitor: the step counts their steps; rewards are not judged"
-        )
+        frame, about = _monitor(frame, data)
+        notes += about
     if algoperf.fits(frame.columns):
         frame = algoperf.restore_nan(frame)
         notes.append("empty metric cells of this format are NaN")
@@ -196,18 +194,38 @@ def _refuse_runs(path: str, frame: pl.DataFrame, options: Options) -> None:
         )
 
 
-def _monitor(frame: pl.DataFrame, data: bytes) -> pl.DataFrame:
-    """Stable-Baselines3 monitor: a row is an episode of `l` steps, `t` the seconds since the start that the first line gives."""
-    try:
-        start = json.loads(data.split(b"\n", 1)[0].lstrip(b"#"))["t_start"]
-    except (ValueError, KeyError, TypeError):
-        start = 0.0
-    offset = float(start) if isinstance(start, int | float) else 0.0
+def _monitor(frame: pl.DataFrame, data: bytes) -> tuple[pl.DataFrame, list[str]]:
+    """Stable-Baselines3 monitor: a row is an episode of `l` steps, `t` the seconds since the start that the line above gives.
+
+    Every program writes such a line of its own, so that a second one begins another run. Where `t` falls back without one
+    (a monitor that was told to append), a program of unknown start goes on: its rows have no time.
+    """
+    starts = [(number, _start(line)) for number, line in enumerate(data.split(b"\n"), 1) if line.startswith(b"#{")]
     figure = pl.col("l").cast(pl.Float64, strict=False)
     length = pl.when(figure.is_between(0, _LONGEST_EPISODE)).then(figure.round()).otherwise(0).cast(pl.Int64)
-    return frame.with_columns(step=length.cum_sum(), time=pl.col("t").cast(pl.Float64, strict=False) + offset).drop(
-        "l", "t"
-    )
+    heads = pl.DataFrame(starts, schema={"head": pl.Int64, "start": pl.Float64}, orient="row")
+    frame = frame.join_asof(heads, left_on=_LINE, right_on="head", check_sortedness=False)
+    since = pl.col("t").cast(pl.Float64, strict=False)
+    frame = frame.with_columns(
+        step=length.cum_sum().over("head"),
+        time=pl.when((since < since.shift()).fill_null(False).cum_max().over("head").not_()).then(since + pl.col("start").fill_null(0.0)),
+        run=pl.when(pl.lit(len(starts) > 1)).then(pl.col("head").rank("dense").cast(pl.String)),
+    )  # fmt: skip
+    notes = ["episodes of a reinforcement-learning monitor: the step counts their steps; rewards are not judged"]
+    if len(starts) > 1:
+        notes.append(f"{len(starts)} runs one after the other, told apart by the lines that give their start")
+    if frame["time"].null_count() > frame["t"].null_count():
+        notes.append("the clock falls back: the episodes from there on are of a later program and have no time")
+    return frame.drop("l", "t", "head", "start", *(["run"] if len(starts) < 2 else [])), notes
+
+
+def _start(line: bytes) -> float:
+    """Unix seconds at which a monitor's program started, 0 where its line is damaged."""
+    try:
+        start = json.loads(line.lstrip(b"#"))["t_start"]
+    except (ValueError, KeyError, TypeError):
+        return 0.0
+    return float(start) if isinstance(start, int | float) else 0.0
 
 
 def _spoken(names: list[str], row: list[str]) -> bool:

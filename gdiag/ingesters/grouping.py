@@ -181,8 +181,9 @@ def _twins(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
             if steps is not None and own is not None:
                 fresh = [c for c in steps.columns if c not in own.columns]
                 if fresh:
-                    extra = steps.select("step", "rank", *fresh).unique(["step", "rank"], keep="last")
-                    merged = own.join(extra, on=["step", "rank"], how="left", nulls_equal=True, maintain_order="left")
+                    keys = ["run", "step", "rank"]
+                    extra = steps.select(*keys, *fresh).unique(keys, keep="last")
+                    merged = own.join(extra, on=keys, how="left", nulls_equal=True, maintain_order="left")
                     readings[twin[0]] = replace(readings[twin[0]], steps=merged)
             readings[i] = _without_steps(readings[i], readings[twin[0]].source.path)
         twin.extend(run)

@@ -122,6 +122,8 @@ class Reading:
     rejects: pl.DataFrame | None = None
     config: dict[str, Value] = field(default_factory=dict)
     exit: Exit = "unknown"
+    exits: dict[str, Exit] = field(default_factory=dict)
+    """The same by run, where runs inside the file end each in its own way."""
     run_name: str | None = None
 
 

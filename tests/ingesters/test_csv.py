@@ -108,6 +108,21 @@ def test_a_monitor_of_episodes_is_read(tmp_path: Path) -> None:
     assert records.steps["step"].to_list() == [10, 22]
 
 
+def test_a_monitor_that_a_second_program_wrote_on(tmp_path: Path) -> None:
+    head = '#{"t_start": 16000%d.0, "env_id": "X"}\nr,l,t\n'
+    rows = "-1.5,10,0.5\n-1.25,12,1.5\n"
+    records = loaded(tmp_path, head % 10000 + rows + head % 50000 + rows)
+    assert records.steps.select("run", "step", "time").rows() == [
+        ("1", 10, 1600010000.5), ("1", 22, 1600010001.5), ("2", 10, 1600050000.5), ("2", 22, 1600050001.5)
+    ]  # fmt: skip
+    assert "2 runs one after the other" in " ".join(records.sources[0].notes)
+    records = loaded(tmp_path, head % 10000 + rows + rows)
+    assert records.steps.select("run", "step", "time").rows() == [
+        ("run", 10, 1600010000.5), ("run", 22, 1600010001.5), ("run", 32, None), ("run", 44, None)
+    ]  # fmt: skip
+    assert "the clock falls back" in " ".join(records.sources[0].notes)
+
+
 @pytest.mark.parametrize("length", ["1e26", "9223372036854775807", "-5", "NaN", "inf", ""])
 def test_a_damaged_episode_length_costs_no_other_episode(tmp_path: Path, length: str) -> None:
     records = loaded(tmp_path, f'#{{"t_start": 1.0}}\nr,l,t\n-1.5,10,0.5\n-1,{length},1\n-1.25,12,1.5\n')

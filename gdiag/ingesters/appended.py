@@ -1,0 +1,220 @@
+"""Runs that stand one after the other in one file: appended with `>>`, by a logger that opens its file again, or by hand.
+
+A resume goes back a little and goes on with the loss it had; another run begins at its own beginning. So a step that falls
+back to the start begins a run where the loss is back at its first level too, or, where the loss cannot tell, where what
+stood above the first step stands there again. All else is a restart of one run.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from gdiag.ingesters import evidence
+from gdiag.ingesters.reading import Input, Reading
+from gdiag.model import Exit
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Verdict = Literal["another", "goes on", "same", "unsaid"]
+
+_ROWS: Final = 8
+"""Rows that a run has before another one can begin, …"""
+_NEW: Final = 3
+"""… and that the other one has at least."""
+_FIRST: Final = 5
+_LAST: Final = 20
+"""Rows whose median is the first and the last level of the loss."""
+_SIGMAS: Final = 4.0
+"""How far the levels of a run must lie apart for the loss to tell anything, in standard deviations of their difference."""
+_BACK: Final = 0.35
+"""Share of the way from the first to the last level within which a loss is back at the first one."""
+_STAYS: Final = 0.65
+"""… and above which it goes on."""
+_SAME: Final = 0.8
+"""Share of common steps with the same loss from which two stretches are one written twice."""
+_MOST: Final = 50
+"""Places where the step falls back, beyond which a file is not looked at: writers that take turns, or no order."""
+_LARGEST: Final = 1 << 28
+"""Content whose text between two runs is looked at, B."""
+_LINES: Final = 2000
+_TEXT: Final = 8
+"""Characters of a line that can be told again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Begin:
+    """A row at which the step falls back to the start."""
+
+    row: int
+    before: int
+    """Line of the row before it."""
+    line: int
+    verdict: Verdict
+
+
+def apart(reading: Reading, given: Input) -> Reading:
+    """The reading with its runs told apart, numbered from '1', and a note about each place where one might begin."""
+    steps = reading.steps
+    if steps is None or steps.height < _ROWS + _NEW or steps["run"].count():
+        return reading
+    rows = _leading(steps)
+    places = _beginnings(rows["step"].to_numpy())
+    if not places:
+        return reading
+    begins: list[_Begin] = []
+    kept: list[_Begin] = []
+    for at in places:
+        found = _judged(reading, given, rows, begins[-1].row if begins else 0, at)
+        if found is not None:
+            (begins if found.verdict == "another" else kept).append(found)
+    notes = [*reading.source.notes, *map(_said, kept)]
+    if not begins:
+        return reading if not kept else replace(reading, source=replace(reading.source, notes=tuple(notes)))
+    lines = [_first_line(steps, begin) for begin in begins]
+    shown = ", ".join(map(str, lines[:5])) + (", …" if len(lines) > 5 else "")
+    notes.append(
+        f"{len(lines) + 1} runs one after the other, told apart: the step falls back to the start at line {shown}"
+    )
+    events = None if reading.events is None else _numbered(reading.events, lines)
+    layers = None if reading.layers is None else _numbered(reading.layers, lines)
+    steps = _numbered(steps, lines)
+    exits = _exits(reading.exit, steps, events, len(lines) + 1)
+    source = replace(reading.source, notes=tuple(notes))
+    return replace(reading, steps=steps, layers=layers, events=events, exits=exits, source=source)
+
+
+def _said(begin: _Begin) -> str:
+    why = {
+        "goes on": "the loss does not: the same run, restarted",
+        "same": "the same losses follow: one run, written twice or repeated",
+        "unsaid": "nothing tells another run: taken for a restart of the same one",
+    }
+    return f"line {begin.line}: the step falls back to the start, and {why[begin.verdict]}"
+
+
+def _leading(steps: pl.DataFrame) -> pl.DataFrame:
+    """`line`, `step`, `loss` of the rows that tell of the run: those of no rank, else of the first one; by line."""
+    loss = pl.col("loss") if "loss" in steps.columns else pl.lit(None, pl.Float64).alias("loss")
+    told = steps.filter(loss.is_not_null()) if "loss" in steps.columns and steps["loss"].count() else steps
+    reduced = told.filter(pl.col("rank").is_null())
+    one = reduced if reduced.height else told.filter(pl.col("rank") == pl.col("rank").min())
+    return one.select("line", "step", loss).drop_nulls(["line", "step"]).sort("line", maintain_order=True)
+
+
+def _beginnings(step: Ints) -> list[int]:
+    """Rows at which the step falls back to where a run begins: its first row, or one logging interval behind 0."""
+    back = np.flatnonzero(np.diff(step) < 0) + 1
+    if not 0 < len(back) <= _MOST:
+        return []
+    found, start = [], 0
+    for at, end in zip(back.tolist(), [*back[1:].tolist(), len(step)], strict=True):
+        ahead = np.diff(step[at : min(end, at + _LAST)])
+        usual = int(np.median(ahead[ahead > 0])) if (ahead > 0).any() else 1
+        if end - at >= _NEW and at - start >= _ROWS and 0 <= step[at] <= max(1, usual):
+            found.append(at)
+            start = at
+    return found
+
+
+def _judged(reading: Reading, given: Input, rows: pl.DataFrame, start: int, at: int) -> _Begin | None:
+    """What follows from row `at` on, held against the run that began at row `start`."""
+    step, loss, line = (rows[name].to_numpy() for name in ("step", "loss", "line"))
+    old, new = slice(start, at), slice(at, None)
+    verdict = _by_loss(step[old], loss[old], step[new], loss[new])
+    first, before, here = int(line[start]), int(line[at - 1]), int(line[at])
+    if verdict in ("another", "unsaid") and _taken_up(reading.events, first, before, here):
+        return _Begin(at, before, here, "goes on")
+    if verdict == "unsaid" and _told_again(given, first, before, here):
+        verdict = "another"
+    return _Begin(at, before, here, verdict)
+
+
+def _by_loss(step: Ints, loss: Floats, new_step: Ints, new_loss: Floats) -> Verdict:
+    """What the loss says: it is back at its first level, goes on, is the same once more, or does not tell."""
+    back = np.flatnonzero(np.diff(new_step) < 0)
+    length = int(back[0]) + 1 if len(back) else len(new_step)
+    new_step, new_loss = new_step[:length], new_loss[:length]
+    if np.isnan(loss).all():
+        return "unsaid"
+    common, one, other = np.intersect1d(step, new_step, return_indices=True)
+    a, b = loss[one], new_loss[other]
+    equal = (np.abs(a - b) <= 1e-4 * np.maximum(np.abs(a), 1e-12)) | (np.isnan(a) & np.isnan(b))
+    if len(common) >= _NEW and equal.mean() >= _SAME:
+        return "same"
+    first, last = loss[: min(_FIRST, len(loss) // 3)], loss[-min(_LAST, len(loss) // 2) :]
+    fresh = new_loss[: min(_FIRST, len(new_loss))]
+    start, end, now = (float(np.median(part)) for part in (first, last, fresh))
+    if np.isfinite(start) and np.isfinite(now) and not np.isfinite(end):
+        return "another" if now <= 1.5 * start else "unsaid"
+    if not np.isfinite([start, end, now]).all():
+        return "unsaid"
+    finite = loss[np.isfinite(loss)]
+    noise = 1.4826 * float(np.median(np.abs(np.diff(finite) - np.median(np.diff(finite))))) / np.sqrt(2)
+    error = 1.25 * noise * np.sqrt(1 / len(first) + 1 / len(last))
+    way = start - end
+    if abs(way) < max(_SIGMAS * error, 0.02 * abs(start)):
+        return "unsaid"
+    gone = (start - now) / way  # 0 at the first level, 1 at the last one; below 0 farther from the last than the first
+    if way < 0 and gone < -_BACK:
+        return "unsaid"
+    return "another" if gone <= _BACK else "goes on" if gone >= _STAYS else "unsaid"
+
+
+def _taken_up(events: pl.DataFrame | None, first: int, before: int, here: int) -> bool:
+    """Whether a checkpoint is loaded between the two stretches and none was before the first one."""
+    if events is None or "line" not in events.columns:
+        return False
+    lines = events.filter(pl.col("kind") == "restart")["line"].drop_nulls()
+    return bool(((lines > before) & (lines < here)).any()) and not bool((lines < first).any())
+
+
+def _told_again(given: Input, first: int, before: int, here: int) -> bool:
+    """Whether a line above the first step, and no line below it, stands again above the new beginning."""
+    take, size = given.opened()
+    if size > _LARGEST or here - before < 2 or first < 2 or b"\0" in given.head[:4096]:
+        return False
+    lines = take(0, size).split(b"\n")[: here - 1]
+    above = {_shape(line) for line in lines[max(0, first - 1 - _LINES) : first - 1]} - {b""}
+    middle = {_shape(line) for line in lines[first - 1 : before]} if above else set()
+    again = {_shape(line) for line in lines[before:][:_LINES]}
+    return bool((above - middle) & again)
+
+
+def _shape(line: bytes) -> bytes:
+    """A line without its numbers; empty where it is too short to be told again."""
+    text = re.sub(rb"\d+", b"#", line.strip()[:400])
+    return text if len(text) >= _TEXT else b""
+
+
+def _first_line(steps: pl.DataFrame, begin: _Begin) -> int:
+    """The first line of the new run: other ranks may have written before the one that was looked at."""
+    between = steps.filter(pl.col("line").is_between(begin.before + 1, begin.line))
+    here = steps.filter(pl.col("line") == begin.line)["step"].min()
+    own = between.filter(pl.col("step") <= here)["line"].min()
+    return begin.line if own is None else int(str(own))
+
+
+def _numbered(table: pl.DataFrame, lines: list[int]) -> pl.DataFrame:
+    """The table with each row in the run of its line, where lines are known."""
+    if "line" not in table.columns:
+        return table
+    number = pl.lit(1) + pl.sum_horizontal([(pl.col("line") >= line).cast(pl.Int32).fill_null(0) for line in lines])
+    return table.with_columns(number.cast(pl.String).alias("run"))
+
+
+def _exits(last: Exit, steps: pl.DataFrame, events: pl.DataFrame | None, count: int) -> dict[str, Exit]:
+    """How each run ended: the last one as the file did, the others by what stands behind their last step."""
+    found: dict[str, Exit] = {str(count): last}
+    for name in map(str, range(1, count)):
+        found[name] = "unknown"
+        if events is not None:
+            end = steps.filter(pl.col("run") == name)["line"].max()
+            behind = events.filter((pl.col("run") == name) & (pl.col("line") >= end))
+            found[name] = evidence.ending(behind["text"].drop_nulls().to_list())
+    return found
