@@ -203,6 +203,44 @@ def test_files_of_one_metric_each_are_one_run(tmp_path: Path) -> None:
     assert records.steps.select("step", "loss", "lr").rows() == [(i, 2.0, 0.1) for i in range(5)]
 
 
+EXPORT = "Wall time,Step,Value\n" + "".join(f"{1.6e9 + i},{i},{4 - i / 10}\n" for i in range(20))
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "metric"),
+    [
+        ("exp1/run-version_0-tag-train_loss.csv", "loss", "train_loss"),
+        ("exp1/exp_val_loss.csv", "eval_loss", "exp_val_loss"),
+        ("train_loss/run1.csv", "loss", "train_loss"),
+        ("loss/val.csv", "eval_loss", "val/loss"),
+        ("val/loss.csv", "eval_loss", "val/loss"),
+        ("train/loss.csv", "loss", "train/loss"),
+        ("grad_norm/events (3).csv", "grad_norm", "grad_norm"),
+    ],
+)
+def test_a_tensorboard_export_is_named_by_its_file_or_folder(
+    tmp_path: Path, name: str, column: str, metric: str
+) -> None:
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text(EXPORT)
+    records = load([tmp_path / name])
+    assert records.steps[column].to_list() == [4 - i / 10 for i in range(20)]
+    assert records.sources[0].columns[column] == metric
+
+
+@pytest.mark.parametrize("name", ["exp1/run1.csv", "exp1/val.csv", "exp1/step.csv", "exp1/export (2).csv"])
+def test_a_tensorboard_export_without_its_tag_is_refused_or_mapped(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text(EXPORT)
+    with pytest.raises(InputError, match=r"neither its name nor its folder's says of what.*--map loss=Value"):
+        load([tmp_path / name])
+    records = load([tmp_path / name], Options(columns={"loss": "Value"}))
+    assert records.steps["loss"].to_list() == [4 - i / 10 for i in range(20)]
+    (tmp_path / "exp1/run-.-tag-train_loss.csv").write_text(EXPORT)
+    sources = load([tmp_path]).sources
+    assert sorted(source.format for source in sources) == ["tensorboard-csv", "unknown"]
+
+
 def test_mlflow_metric_files(tmp_path: Path) -> None:
     folder = tmp_path / "mlruns" / "0" / "abc" / "metrics"
     folder.mkdir(parents=True)
