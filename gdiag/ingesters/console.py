@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import columns, evidence, fields, nonfinite_lines
+from gdiag.ingesters import columns, console_evaluations, evidence, fields, nonfinite_lines
 from gdiag.ingesters import text as console
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.model import Value
@@ -265,9 +265,9 @@ def finish(
     if not len(found.wide):
         raise InputError(f"{given.path} is a console log ({kind}) without a readable step line")
     rest = evidence.others(found.table, found.wide["line"])
-    named = nonfinite_lines.rows(rest)
-    if len(named):
-        wide = pl.concat([found.wide, named], how="diagonal_relaxed").sort("line", maintain_order=True)
+    parts = [part for part in (nonfinite_lines.rows(rest), console_evaluations.rows(rest, found.wide)) if len(part)]
+    if parts:
+        wide = pl.concat([found.wide, *parts], how="diagonal_relaxed").sort("line", maintain_order=True)
         found = replace(found, wide=wide)
     asked = set(options.columns.values())
     names: dict[str, str] = {}

@@ -8,9 +8,27 @@ import polars as pl
 
 _EPOCH: Final = r"(?i)epoch\W{0,3}(\d{1,9})"
 _PLACE: Final = r"(?i)(?:epoch|train)\W{0,9}\d{1,9}(?:\s*/\s*\d+)?(?:\s*\(\s*\d+%\))?\W{1,12}(?:(?:step|iter|batch)\w*\W{0,3})?(\d{1,12})\s*/\s*(\d{1,12})(?:\D|$)"
+_BROKEN: Final = 0.3
+"""Share of numbers with a fraction from which they are no count."""
 EVALUATION: Final = (
     r"(?i)(?:^|[^\w./-])(?:val|valid|validation|validating|eval|evaluation|test|testing|dev)(?:[^\w./-]|$)"
 )
+
+
+def fractions(wide: pl.DataFrame, label: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Rows of `epoch 0.016 - train loss 3.2` lines, which name no step: the number is the epoch, and rows are counted.
+
+    Args:
+        wide: rows with what stands behind the label as `step`.
+        label: what that number is called.
+    """
+    if label.lower() not in ("epoch", "train", "training") or not len(wide) or "epoch" in wide.columns:
+        return wide, ()
+    broken = (wide["step"] != wide["step"].floor()).mean()
+    if not isinstance(broken, float) or broken < _BROKEN:
+        return wide, ()
+    numbered = wide.rename({"step": "epoch"}).with_columns(pl.int_range(pl.len()).cast(pl.Float64).alias("step"))
+    return numbered, ("epochs are printed as fractions and no step beside them: rows are numbered from 0",)
 
 
 def placed(wide: pl.DataFrame, table: pl.DataFrame, label: str) -> pl.DataFrame:

@@ -66,7 +66,10 @@ def read(given: Input, options: Options) -> Reading:
     table = console.lines_of(given)
     ends = given.data().endswith((b"\n", b"\r"))
     got = fields.read(console.lines_with(table, kind.marker), marker=kind.marker, ends=ends)
-    wide, epochs = console_epochs.counted(console_epochs.placed(got.wide, table, kind.label))
+    whole, fractions = console_epochs.fractions(got.wide, kind.label)
+    wide, epochs = (
+        (whole, fractions) if fractions else console_epochs.counted(console_epochs.placed(whole, table, kind.label))
+    )
     wide, stand_in = _with_stand_in(_sane(console.with_prefix(_with_fields_before(wide), options)))
     if len(wide) < 3:
         raise InputError(f"{given.path} has no repeating line with a step and a number")

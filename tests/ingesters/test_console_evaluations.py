@@ -1,0 +1,99 @@
+"""Evaluations on lines of their own between the step lines of a console, and epochs that are fractions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gdiag.ingesters import load
+from gdiag.schema import Records
+
+BARS = "step {s} | loss {l:.3f} | lr 1.0e-3"
+EVERY = 10
+
+
+def log(step: str, evaluation: str, count: int = 40, head: str = "", end: str = "\n") -> str:
+    """A console that evaluates after every tenth step line."""
+    lines = [head] if head else []
+    for i in range(count):
+        lines.append(step.format(s=i * 10, i=i % EVERY, e=i // EVERY, l=4 - i / 20))
+        if i % EVERY == EVERY - 1:
+            lines.append(evaluation.format(s=i * 10, e=i // EVERY, l=3.9 - i / 20))
+    return "".join(line + end for line in lines)
+
+
+def read(tmp_path: Path, text: str) -> Records:
+    (tmp_path / "run.log").write_text(text, newline="")
+    return load([tmp_path / "run.log"])
+
+
+def evaluations(records: Records) -> list[tuple[int, float]]:
+    if "eval_loss" not in records.steps.columns:
+        return []
+    return records.steps.drop_nulls("eval_loss").select("step", "eval_loss").rows()
+
+
+@pytest.mark.parametrize(
+    ("step", "evaluation"),
+    [
+        (BARS, "Epoch {e} valid loss {l:.3f}"),
+        (BARS, "2026-03-02 10:00:00 | INFO | Validation: loss = {l:.3f}, ppl = 12.31"),
+        (BARS, "val_loss={l:.3f} best_val_loss=1.000"),
+        (BARS, "[eval] step {s}: avg loss {l:.3f} accuracy 0.31"),
+        (BARS, "Epoch {e} summary: train loss 3.500 | val loss {l:.3f}"),
+        ("iter {s}: loss {l:.4f}, time 161.80ms, mfu 30.00%", "validation loss: {l:.3f}, perplexity: 12.3"),
+        ("[{s}] loss {l:.3f} lr 0.001", "Test set: Average loss: {l:.3f}, Accuracy: 9812/10000 (98%)"),
+    ],
+)  # fmt: skip
+def test_they_are_rows_at_the_step_before(tmp_path: Path, step: str, evaluation: str) -> None:
+    records = read(tmp_path, log(step, evaluation))
+    assert evaluations(records) == [(s, round(3.9 - s / 200, 3)) for s in (90, 190, 290, 390)]
+    assert records.steps["loss"].drop_nulls().len() == 40
+
+
+def test_a_step_of_their_own_is_used_where_it_fits(tmp_path: Path) -> None:
+    text = (
+        log(BARS, "eval at step {s}5: loss {l:.3f}").replace("step 905", "step 95").replace("step 1905", "step 999999")
+    )
+    assert [step for step, _ in evaluations(read(tmp_path, text))][:2] == [95, 190]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Best val loss so far: {l:.3f}", "new best eval loss {l:.3f}", "val loss improved from 3.5 to {l:.3f}",
+        "early stopping: target validation loss 2.0", "evaluating ...", "loading the test set took {l:.3f} s",
+    ],
+)  # fmt: skip
+def test_records_and_other_words_are_none(tmp_path: Path, line: str) -> None:
+    assert not evaluations(read(tmp_path, log(BARS, line, head="eval loss weight: 0.5")))
+
+
+def test_what_ranks_print_is_one_row(tmp_path: Path) -> None:
+    line = "0: valid loss {l:.3f}\n1: valid loss {l:.3f}"
+    assert len(evaluations(read(tmp_path, log("0: " + BARS, line)))) == 4
+
+
+@pytest.mark.parametrize("line", ["epoch {e} - train loss {l:.3f}", "train epoch {e}: loss={l:.3f} grad_norm=1.2"])
+def test_fractions_of_epochs_are_no_steps(tmp_path: Path, line: str) -> None:
+    text = "".join(line.format(e=round(i * 0.016, 3), l=4 - i / 20) + "\n" for i in range(40))
+    records = read(tmp_path, text)
+    assert records.steps["step"].to_list() == [*range(40)]
+    assert records.steps["epoch"].to_list() == [round(i * 0.016, 3) for i in range(40)]
+    assert "epochs are printed as fractions" in records.sources[0].notes[1]
+
+
+def test_whole_epochs_stay_steps(tmp_path: Path) -> None:
+    text = "".join(f"epoch {i} - train loss {4 - i / 20:.3f}\n" for i in range(3, 40))
+    assert read(tmp_path, text).steps["step"].to_list() == [*range(3, 40)]
+
+
+@given(cut=st.integers(200, 1700), end=st.sampled_from(["\n", "\r\n"]))
+def test_any_cut_keeps_the_complete_evaluations(tmp_path_factory: pytest.TempPathFactory, cut: int, end: str) -> None:
+    part = log(BARS, "Epoch {e} valid loss {l:.3f}", end=end)[:cut]
+    records = read(tmp_path_factory.mktemp("cut"), part)
+    complete = part[: part.rfind("\n") + 1].count("valid loss")
+    assert complete <= len(evaluations(records)) <= complete + 1
