@@ -18,6 +18,10 @@ _LIKELY: Final = r"(?i)(?:val|eval|test|dev|holdout)[^\n]{0,80}(?:loss|nll|cross
 _RECORD: Final = re.compile(r"best|lowest|minim|target|previous|prev_|last[ _]", re.IGNORECASE)
 """Figures of other evaluations."""
 _STEP: Final = re.compile(r"(?:^|[^\w-])(?:step|iter(?:ation)?|update)s?\W{0,3}(\d{1,12})(?![\w.])", re.IGNORECASE)
+_PLACE: Final = re.compile(r"\[\s*(\d{1,9})\s*/\s*(\d{1,9})")
+"""Batches of an evaluation done: only the last line holds the whole of it, …"""
+_MEAN: Final = re.compile(r"loss\W{0,4}[\d.eE+-]+\s*\(\s*([\d.]+(?:[eE][-+]?\d+)?)\s*\)", re.IGNORECASE)
+"""… the mean of its batches in parentheses behind the last one's loss."""
 _MOST: Final = 20_000
 _LOOK: Final = 400
 _SCHEMA: Final = {"line": pl.Int64, "step": pl.Int64, NAME: pl.Float64}
@@ -61,12 +65,16 @@ def rows(rest: pl.DataFrame, wide: pl.DataFrame) -> pl.DataFrame:
 def _read(message: str) -> tuple[int | None, str, float]:
     """The step that a line names, the label of its evaluation loss ('' where it has none) and the loss."""
     words = re.search(EVALUATION, message)
+    place = _PLACE.search(message)
+    if place is not None and int(place[1]) < int(place[2]) - 1:
+        return None, "", 0.0
+    mean = _MEAN.search(message)
     for name, value in tokens.pairs(message, None):
         what = _canonical(name)
         own = what == "eval_loss" or (what == "loss" and words is not None and "train" not in name.lower())
         if own and not _RECORD.search(name):
             step = _STEP.search(message)
-            return int(step[1]) if step else None, name, value
+            return int(step[1]) if step else None, name, float(mean[1]) if mean else value
     return None, "", 0.0
 
 

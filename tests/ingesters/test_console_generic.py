@@ -81,10 +81,13 @@ def test_places_in_epochs_and_lines_of_evaluation() -> None:
 def test_batches_of_epochs(form: str) -> None:
     places = [(epoch, at) for epoch in (3, 4) for at in range(0, 1251, 50)]
     lines = [form.format(epoch=e, at=at, loss=VALUES[i % 24]) for i, (e, at) in enumerate(places)]
-    log = "\n".join([*lines[:26], "Test: [  48/48]  Time: 0.1 (0.3)  Loss:  6.86 (6.85)", *lines[26:]]) + "\n"
+    test = "Test: [  {}/48]  Time: 0.1 (0.3)  Loss:  6.86 (6.85)"
+    log = "\n".join([*lines[:26], *(test.format(batch) for batch in (0, 10, 48)), *lines[26:]]) + "\n"
     assert recognise(given(log)) is console_generic
     steps = read(console_generic, log).steps
     assert steps is not None
+    assert steps.drop_nulls("eval_loss").select("step", "eval_loss").rows() == [(1250, 6.85)]
+    steps = steps.drop_nulls("loss")
     assert steps["step"].to_list() == [(e - 3) * 1251 + at for e, at in places]
     assert steps["loss"].to_list() == pytest.approx([VALUES[i % 24] for i in range(len(places))])
 
