@@ -43,6 +43,7 @@ def evaluations(records: Records) -> list[tuple[int, float]]:
         (BARS, "2026-03-02 10:00:00 | INFO | Validation: loss = {l:.3f}, ppl = 12.31"),
         (BARS, "val_loss={l:.3f} best_val_loss=1.000"),
         (BARS, "[eval] step {s}: avg loss {l:.3f} accuracy 0.31"),
+        (BARS, "Epoch [{e}/50] valid loss: {l:.3f}"),
         (BARS, "Epoch {e} summary: train loss 3.500 | val loss {l:.3f}"),
         ("iter {s}: loss {l:.4f}, time 161.80ms, mfu 30.00%", "validation loss: {l:.3f}, perplexity: 12.3"),
         ("[{s}] loss {l:.3f} lr 0.001", "Test set: Average loss: {l:.3f}, Accuracy: 9812/10000 (98%)"),
