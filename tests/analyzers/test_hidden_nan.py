@@ -35,8 +35,11 @@ def test_quiet_where_zero_is_a_possible_loss() -> None:
     assert analyze(zeroed(5, 0.4)) == []
 
 
-def test_threshold_is_the_rows() -> None:
-    assert analyze(zeroed(5, 0.0), rows=6) == []
+def test_zeros_that_a_threshold_excuses_are_told_for_no_other_check_sees_them() -> None:
+    run = zeroed(5, 0.0)
+    assert len(run.series("loss")) == 95
+    for limited in (analyze(run, rows=6), analyze(run, least_before=20.0)):
+        assert [f.severity for f in limited] == [Severity.INFO]
 
 
 def test_quiet_on_a_hinge_whose_batches_are_all_met_here_and_there() -> None:
