@@ -1,135 +1,160 @@
-"""Everything measured about one run, each measure computed once, on first use."""
+"""RunView: one run's records and everything measured of them, each measure computed once, on first use."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
 import polars as pl
 
-from gdiag.measures import slowdowns, stragglers
-from gdiag.measures.bandwidth import Sweep, sweeps
-from gdiag.measures.clock_drops import Drop, drops
-from gdiag.measures.collective_timeouts import Timeouts, timeouts
-from gdiag.measures.collective_waits import Waits, operation_waits, step_waits
-from gdiag.measures.coupling import Coupling, coupling
-from gdiag.measures.machine_events import Reported, reported
-from gdiag.measures.nic_events import NicEvents, nic_events
-from gdiag.measures.run_training import RunTraining
-from gdiag.measures.segments import Ints
-from gdiag.measures.slowdowns import StepTimeView
-from gdiag.measures.step_time import step_times
-from gdiag.measures.stragglers import RankTimes, Straggler
-from gdiag.measures.telemetry import Place, Telemetry, place, step_stamps, telemetry
-from gdiag.schema import KEYS
+from gdiag.measures import run_machine as machine
+from gdiag.measures import run_tables as tables
+from gdiag.measures import run_training as training
+from gdiag.measures.curves import Curve
+from gdiag.measures.layers import LayerTable, layer_table
+from gdiag.measures.telemetry import Telemetry
+from gdiag.model import Location, Run
+from gdiag.schema import KEYS, Quantity, Records
 
 
-class RunView(RunTraining):
-    """One run's records and the measures over them.
+class RunView:
+    """One run as analyzers see it, and all they see: what it logged, and what is measured of that.
 
-    Analyzers read this and nothing else. A measure is a pure function of its own module; the property here only says
-    what it is computed from and keeps the result.
+    The class is a table of contents. What a measure is computed from says the plain function of a RunView behind its
+    name, in run_tables, run_training or run_machine; how, a pure function of its own module.
     """
 
-    @cached_property
-    def step_times(self) -> StepTimeView | None:
-        """Step time along the trajectory: changes of level, rhythms, slow steps; None when nothing says it."""
-        restarts = {restart.step for restart in self.trajectory.restarts} | {step for step, _ in self.proven_resumes}
-        times = step_times(self.paths[0].frame, sorted(restarts))
-        return None if times is None else slowdowns.view(times)
+    def __init__(self, run: Run, records: Records, telemetry: Telemetry | None = None) -> None:
+        """A view of one run; `telemetry` that a fleet's engine has counted stands for rows of `gpus`."""
+        self.run = run
+        self.records = records
+        self.counted = telemetry
+        self._layer_tables: dict[Quantity, LayerTable | None] = {}
 
-    @cached_property
-    def rank_times(self) -> RankTimes | None:
-        """The time that tells ranks apart, per step and rank; None without rank rows."""
-        return stragglers.rank_times(self.steps)
+    # What was logged.
+    steps = cached_property(tables.steps)
+    layers = cached_property(training.layers)
+    layer_columns = property(tables.layer_columns)
+    gpus = cached_property(tables.gpus)
+    events = cached_property(tables.events)
+    facts = cached_property(tables.facts)
+    failures = cached_property(tables.failures)
+    switches = cached_property(tables.switches)
+    ports = cached_property(tables.ports)
+    nvlinks = cached_property(tables.nvlinks)
+    nvlink_counters = cached_property(tables.nvlink_counters)
+    modules = cached_property(tables.modules)
+    baselines = cached_property(tables.baselines)
 
-    @cached_property
-    def stragglers(self) -> list[Straggler]:
-        """Ranks slower than the others over a stretch of the run."""
-        return [] if self.rank_times is None else stragglers.find(self.rank_times)
+    # Its order, and where it was taken up again.
+    as_logged = cached_property(training.as_logged)
+    hidden_nan = cached_property(training.hidden_nan)
+    trajectory = cached_property(training.trajectory)
+    paths = cached_property(training.paths)
+    proven_resumes = cached_property(training.proven_resumes)
+    resume_places = cached_property(training.resume_places)
+    resumes = cached_property(training.resumes)
+    counter_losses = cached_property(training.counter_losses)
+    begins_trained = cached_property(training.begins_trained)
+    scale_resets = cached_property(training.scale_resets)
+    fresh_start = cached_property(training.fresh_start)
+    scheduler_mismatches = cached_property(training.scheduler_mismatches)
 
-    @cached_property
-    def telemetry(self) -> Telemetry | None:
-        """GPU telemetry and its place on the step log's clock; None without rows of `gpus`."""
-        if self._counted is not None:
-            return self._counted
-        stamps = self.series("time").value
-        elapsed = None if len(stamps) >= 2 or self.step_times is None else step_stamps(self.step_times.times)
-        used = self.gpus["source"].unique().drop_nulls().to_list() if "source" in self.gpus.columns else []
-        columns = [self.records.sources[i].columns for i in used]
-        return telemetry(self.gpus, columns, stamps, elapsed, self._own(self.records.facts))
+    # Loss, validation and data.
+    losses = cached_property(training.losses)
+    learning = cached_property(training.learning)
+    nonfinite = cached_property(training.nonfinite)
+    skipping = cached_property(training.skipping)
+    loss_factors = cached_property(training.loss_factors)
+    overfit = cached_property(training.overfit)
+    eval_unit = cached_property(training.eval_unit)
+    eval_change = training.eval_change
+    sample_breaches = cached_property(training.sample_breaches)
+    sample_returns = cached_property(training.sample_returns)
+    batch_window = training.batch_window
+    batch_z = training.batch_z
 
-    @cached_property
-    def coupling(self) -> Coupling | None:
-        """How step time follows the slowest GPU's clock; None where it cannot be told."""
-        if self.telemetry is None or self.step_times is None:
-            return None
-        return coupling(self.telemetry, self.step_times.times)
+    # Gradients, layers and the learning rate.
+    grad_norm = cached_property(training.grad_norm)
+    grad_scaling = cached_property(training.grad_scaling)
+    steady_before = training.steady_before
+    update_norm = cached_property(training.update_norm)
+    layer_scan = cached_property(training.layer_scan)
+    attribution = training.attribution
+    schedule = cached_property(training.schedule)
+    peak_instability = cached_property(training.peak_instability)
+    peak_stall = cached_property(training.peak_stall)
+    gradient_surge = cached_property(training.gradient_surge)
+    gradient_calming = cached_property(training.gradient_calming)
 
-    @cached_property
-    def clock_drops(self) -> list[Drop]:
-        """Clocks below their own earlier level where no reason was logged."""
-        return drops(self.telemetry.health.partial) if self.telemetry is not None else []
+    # Times, GPUs and collectives.
+    step_times = cached_property(machine.step_times)
+    slow_rows = cached_property(machine.slow_rows)
+    rank_times = cached_property(machine.rank_times)
+    stragglers = cached_property(machine.stragglers)
+    telemetry = cached_property(machine.telemetry)
+    placed = machine.placed
+    coupling = cached_property(machine.coupling)
+    clock_drops = cached_property(machine.clock_drops)
+    reported = cached_property(machine.reported)
+    nic_events = cached_property(machine.nic_events)
+    collective_timeouts = cached_property(machine.collective_timeouts)
+    collective_waits = cached_property(machine.collective_waits)
+    sweeps = cached_property(machine.sweeps)
 
-    @cached_property
-    def reported(self) -> list[Reported]:
-        """Xid and SXid lines by code and GPU."""
-        return reported(self.events, self.telemetry, self.step_times.times if self.step_times is not None else None)
+    def series(self, name: str) -> Curve:
+        """A canonical column of `steps` on the trajectory: each step once, finite and non-finite apart."""
+        return self.paths[0].curve(name)
 
-    @cached_property
-    def slow_rows(self) -> Ints:
-        """Slow steps and steps at a slower level, as indices into the step times."""
-        view = self.step_times
-        if view is None:
-            return np.empty(0, dtype=np.int64)
-        rows = [s.rows for s in view.slow] + [np.arange(c.start, c.end + 1) for c in view.changes]
-        return np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
+    def logged(self, name: str) -> Curve:
+        """The same as it was logged, with zeros that stand for NaN."""
+        return self.as_logged.paths[0].curve(name)
 
-    @cached_property
-    def nic_events(self) -> list[NicEvents]:
-        """What the kernel reports of network cards, by card and kind."""
-        return nic_events(self.events, self.step_times.times if self.step_times is not None else None, self.slow_rows)
+    def layer_table(self, quantity: Quantity) -> LayerTable | None:
+        """One quantity of all layers, one row per logged step; None when it was not logged."""
+        if quantity not in self._layer_tables:
+            self._layer_tables[quantity] = layer_table(self.layers, self.layer_columns, quantity)
+        return self._layer_tables[quantity]
 
-    @cached_property
-    def collective_timeouts(self) -> Timeouts | None:
-        """Who waits and who does not arrive where collectives time out; None without time-outs."""
-        ranks = self.steps["rank"].max() if "rank" in self.steps.columns else None
-        return timeouts(self.events, int(ranks) + 1 if isinstance(ranks, int) else None)
-
-    @cached_property
-    def collective_waits(self) -> list[Waits]:
-        """Own times of the run's collectives: per step, per single operation, where logged."""
-        restarts = [restart.step for restart in self.trajectory.restarts]
-        seen = (
-            step_waits(self.paths[0].frame, self.steps, restarts),
-            operation_waits(self._own(self.records.operations)),
-        )
-        return [waits for waits in seen if waits is not None]
-
-    def placed(self, start: float, end: float) -> Place | None:
-        """Where a stretch of telemetry time lies in this run, and its effect on step time; None without telemetry."""
-        if self.telemetry is None:
-            return None
-        times = self.step_times.times if self.step_times is not None else None
-        return place(self.telemetry, times, start, end)
-
-    @cached_property
-    def sweeps(self) -> tuple[Sweep, ...]:
-        """Collective benchmarks, one per test run in the files."""
-        return sweeps(self._own(self.records.collectives), self._own(self.records.devices), self.facts)
+    def own(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows of `frame` that belong to this run."""
+        if "run" not in frame.columns or not frame.height or len(self.records.runs) == 1:
+            return frame
+        return frame.filter(pl.col("run") == self.run.id)
 
     def has(self, column: str) -> bool:
         """Whether a column such as steps.loss, layers.grad_norm or gpus.clock_sm holds a value in this run."""
         table, _, name = column.partition(".")
-        if table == "gpus" and self._counted is not None:
-            return not name or name in self._counted.columns
+        if table == "gpus" and self.counted is not None:
+            return not name or name in self.counted.columns
         if table == "layers" and name not in KEYS:
             names = [c.column for c in self.layer_columns if not name or c.quantity == name]
             held = set(self.layers.columns)
             return self.layers.height > 0 and any(self.layers[n].count() for n in names if n in held)
         frame: pl.DataFrame = (
-            getattr(self, table) if hasattr(type(self), table) else self._own(getattr(self.records, table))
+            getattr(self, table) if hasattr(type(self), table) else self.own(getattr(self.records, table))
         )
         if not name:
             return frame.height > 0
         return name in frame.columns and frame[name].count() > 0
+
+    def where(
+        self, row: dict[str, object] | None = None, *, step: int | None = None, last_step: int | None = None,
+        rank: int | None = None, layer: str | None = None, host: str | None = None, gpu: int | None = None,
+        time: float | None = None, last_time: float | None = None,
+    ) -> Location:  # fmt: skip
+        """A Location in this run; file and line are taken from a `steps`, `layers`, `gpus` or `events` row."""
+        file = line = None
+        if row is not None:
+            source, number = row.get("source"), row.get("line")
+            if isinstance(source, int):
+                file = self.records.sources[source].path
+            if isinstance(number, int):
+                line = number
+            if step is None and isinstance(row.get("step"), int):
+                step = row["step"]  # type: ignore[assignment]
+            if time is None and isinstance(row.get("time"), float):
+                time = row["time"]  # type: ignore[assignment]
+        return Location(
+            file=file, line=line, run=self.run.id, rank=rank, step=step, last_step=last_step, layer=layer, host=host,
+            gpu=gpu, time=time, last_time=last_time,
+        )  # fmt: skip
