@@ -109,8 +109,12 @@ class LayerColumn:
     """Path as logged without metric prefix, suffix and wrapper parts: blocks.0.fc."""
     quantity: Quantity
     depth: int | None
-    """Block number; embeddings -1, final norm and head a number above every block; None when the name does not say."""
+    """Block number, or the block's place where blocks are numbered anew (encoder and decoder, stages, arms of a U-Net);
+    embeddings -1, final norm and head a number above every block; None when the name does not say. Towers side by side
+    share depths."""
     kind: LayerKind
+    block: str = ""
+    """Path of the block it belongs to: blocks.0; empty outside of one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ def _by_choice(run: RunView, table: LayerTable, dead: list[Dead], frozen: bool) 
         return still, "most of the network is frozen", not frozen and _idle(run)
     bottom = _bottom(run, table, still)
     if bottom:
-        top = max(c.depth or 0 for d in bottom for c in d.columns)
-        return bottom, f"everything up to block {top} is frozen by the look of it", not frozen and _idle(run)
+        top = max((c for d in bottom for c in d.columns), key=lambda column: column.depth or 0)
+        return bottom, f"everything up to {block_path(top)} is frozen by the look of it", not frozen and _idle(run)
     alike = _in_every_block(table, [d for d in dead if d.from_start])
     return alike, "the same layer of every block is frozen, outside the graph or not seen by the loss", False
 

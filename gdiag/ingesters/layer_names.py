@@ -116,6 +116,22 @@ _BLOCK = re.compile(
     r"(?:^|[._/])(?:layers?|blocks?|h|hidden_layers?|transformer_layers?|resblocks|stages?|block_list|encoder_layers?|"
     r"decoder_layers?|seq|sequential)[._/]?(\d+)(?=$|[._/])"
 )
+_STAGED = re.compile(
+    r"(?:^|[./])(?P<stage>downs?|ups?|(?:down|up)_blocks|layers?|stages?)[._/]?(?P<outer>\d+)"
+    r"(?:[./](?:(?P<unit>[a-z]+)[._/])?(?P<inner>\d+))?(?=$|[._/])"
+)
+_UNITS: Final[dict[str, tuple[str | None, ...]]] = {
+    "layer": (None,), "layers": ("blocks",), "stage": (None, "block", "blocks"), "stages": (None, "block", "blocks", "layers"),
+    "down": ("block", "attn"), "up": ("block", "attn"), "downs": (None,), "ups": (None,),
+    "down_blocks": ("resnets", "attentions"), "up_blocks": ("resnets", "attentions"),
+}  # fmt: skip
+"""Words of numbered stages and of the blocks numbered anew in each, None for a bare number: layer3.0 (ResNet),
+layers.2.blocks.5 (Swin), stages.1.2 (ConvNeXt), down.0.block.1 (latent diffusion), up_blocks.1.resnets.0 (diffusers)."""
+_SIDES: Final = ((-1, r"backbone|stem|visual|vision_\w+"), (0, r"encoder"), (2, r"decoder"))
+_ARMS: Final = ((0, r"downs?|(?:down|input)_blocks?"), (2, r"ups?|(?:up|output)_blocks?"))
+"""Words before a block's number that place it ahead of the blocks without such a word (1), or behind."""
+_LAST: Final = 1 << 30
+"""Place of what resamples at the end of a stage of an arm: down.0.downsample."""
 _ANY_NUMBER = re.compile(r"(?:^|[._/])(\d+)(?=$|[._/])")
 _NORM = r"(?:\w*_)?(?:ln|bn|gn|[a-z]?norm|(?:layer|rms|batch|group)_?norm)(?:_?\w*)?|\w*layernorm\w*"
 _HEAD = (
@@ -182,13 +198,50 @@ def clean(layer: str) -> str:
 
 def catalogue(found: dict[str, tuple[Quantity, str]]) -> tuple[LayerColumn, ...]:
     """Catalogue entries of `<quantity>:<layer>` columns, with depths that put final norm and head above every block."""
-    numbers = {layer: block(layer) for _, layer in found.values()}
-    top = max((n for n in numbers.values() if n is not None), default=None)
-    recurrent = {layer[: m.start()] for layer in numbers if (m := _part(_STATE_SPACE).search(layer.lower()))}
-    return tuple(
-        LayerColumn(column, layer, quantity, _depth(layer, numbers[layer], top), _among(layer, recurrent))
-        for column, (quantity, layer) in found.items()
-    )
+    places = {layer: _place(layer) for _, layer in found.values()}
+    keys = sorted({place[0] for place in places.values() if place is not None})
+    # One row of blocks keeps its numbers, of which a log may hold some alone; several are counted through.
+    plain = len({key[:2] for key in keys}) < 2 and all(len(key) == 3 for key in keys)
+    depths = {key: key[2] if plain else k for k, key in enumerate(keys)}
+    top = max(depths.values(), default=None)
+    recurrent = {layer[: m.start()] for layer in places if (m := _part(_STATE_SPACE).search(layer.lower()))}
+    columns: list[LayerColumn] = []
+    for column, (quantity, layer) in found.items():
+        place, what = places[layer], _among(layer, recurrent)
+        if place is None:
+            columns.append(LayerColumn(column, layer, quantity, _depth(layer, top), what))
+        else:
+            own = place[1] if what not in ("embedding", "lm_head") else ""
+            columns.append(LayerColumn(column, layer, quantity, depths[place[0]], what, own))
+    return tuple(columns)
+
+
+def _place(layer: str) -> tuple[tuple[int, ...], str] | None:
+    """Sorting key of a layer's block in the order of the forward pass, and the block's path; None outside of blocks.
+
+    Latent diffusion counts `up` from the output (its Decoder runs the levels in reverse), diffusers `up_blocks` from the middle.
+    """
+    path = layer.lower()
+    number = _BLOCK.search(path) or _ANY_NUMBER.search(path)
+    staged = _STAGED.search(path)
+    if staged is not None and (number is None or staged.start() <= number.start() + 1):
+        before, stage = path[: staged.start("outer")], staged["stage"]
+        nested = staged["inner"] is not None and staged["unit"] in _UNITS[stage]
+        outer = int(staged["outer"])
+        key = [_word(before, _SIDES), _word(before, _ARMS), -outer if stage == "up" else outer]
+        if nested:
+            return (*key, int(staged["inner"])), layer[: staged.end("inner")]
+        return (*key, *([_LAST] if key[1] != 1 else [])), layer[: staged.end("outer")]
+    if number is None:
+        return None
+    before = path[: number.start(1)]
+    return (_word(before, _SIDES), _word(before, _ARMS), int(number[1])), layer[: number.end(1)]
+
+
+def _word(before: str, words: tuple[tuple[int, str], ...]) -> int:
+    """The place of the first of `words` that is a part of the path `before` a block's number."""
+    parts = re.split(r"[./]", re.sub(r"[._/]?\d*$", "", before))
+    return next((place for place, word in words if any(re.fullmatch(word, part) for part in parts)), 1)
 
 
 def _among(layer: str, recurrent: set[str]) -> LayerKind:
@@ -251,9 +304,8 @@ def _unit(path: str, parts: list[str]) -> str | None:
     return None
 
 
-def _depth(layer: str, number: int | None, top: int | None) -> int | None:
-    if number is not None:
-        return number
+def _depth(layer: str, top: int | None) -> int | None:
+    """Depth of a layer outside of blocks, where its kind says it."""
     what = kind(layer)
     if what == "embedding":
         return -1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -40,7 +39,7 @@ class Profile:
     """Gradient norm along the depth, medians over the run."""
 
     depth: tuple[int, ...]
-    """Block numbers, shallow first."""
+    """Depths of the blocks, shallow first."""
     level: tuple[float, ...]
     """Median gradient norm of each block without its norm layers."""
     head: float
@@ -71,10 +70,7 @@ def forward_order(columns: Sequence[LayerColumn]) -> list[int]:
 
 def block_path(column: LayerColumn) -> str:
     """Path of the block a layer belongs to: blocks.2.fc → blocks.2; the layer itself when it is in no block."""
-    if column.depth is None or column.kind in ("embedding", "lm_head"):
-        return column.layer
-    found = re.match(rf"(.*?(?:^|[^0-9]){column.depth})(?![0-9])", column.layer)
-    return found[1] if found else column.layer
+    return column.block or column.layer
 
 
 def dead_layers(table: LayerTable, least_rows: int = 200, share: float = NEGLIGIBLE) -> list[Dead]:

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from gdiag.ingesters import layer_names
 from gdiag.measures.run import RunView
 from gdiag.model import Run, Source, Value
 from gdiag.schema import KEYS, LayerColumn, LayerKind, Quantity, Records
@@ -40,18 +41,6 @@ def norms(rows: int, blocks: int = 3, seed: int = 0, noise: float = 0.15, style:
     return {name: level[name] * np.exp(common + rng.normal(0, noise, rows)) for name in level}
 
 
-def catalogue(layers: dict[str, Floats], quantity: Quantity, blocks: int, style: str) -> list[LayerColumn]:
-    """Catalogue entries of the layers that are there."""
-    known = {name: (depth, kind) for name, depth, kind in names(blocks, style)}
-    return [
-        LayerColumn(f"{quantity}:{name}", name, quantity, *known.get(name, (_number(name), "other"))) for name in layers
-    ]
-
-
-def _number(name: str) -> int | None:
-    return next((int(part) for part in name.split(".") if part.isdigit()), None)
-
-
 def layered(
     grads: dict[str, Floats] | None = None, params: dict[str, Floats] | None = None,
     logits: dict[str, Floats] | None = None, updates: dict[str, Floats] | None = None,
@@ -66,8 +55,8 @@ def layered(
     given = [v for t in tables.values() for v in t.values()] + [v for t in (ranks or {}).values() for v in t.values()]
     given += list((steps or {}).values()) + [v for t in (rank_steps or {}).values() for v in t.values()]
     rows = len(given[0])
-    entries = [c for q, t in tables.items() for c in catalogue(t, q, 12, style)]
-    entries += [c for t in list((ranks or {}).values())[:1] for c in catalogue(t, "grad_norm", 12, style)]
+    entries = [c for q, t in tables.items() for c in catalogue(t, q)]
+    entries += [c for t in list((ranks or {}).values())[:1] for c in catalogue(t, "grad_norm")]
     wide = {c.column: tables[c.quantity][c.layer] for c in entries if c.layer in tables[c.quantity]}
     frames = [_rows(wide, rows, every, first, None)] if wide else []
     frames += [
@@ -81,6 +70,10 @@ def layered(
         layers=pl.concat(frames, how="diagonal") if frames else Records().layers, layer_columns=tuple(entries),
     )  # fmt: skip
     return RunView(records.runs[0], records)
+
+
+def catalogue(layers: dict[str, Floats], quantity: Quantity) -> tuple[LayerColumn, ...]:
+    return layer_names.catalogue({f"{quantity}:{name}": (quantity, name) for name in layers})
 
 
 def _rows(values: dict[str, Floats], rows: int, every: int, first: int, rank: int | None) -> pl.DataFrame:

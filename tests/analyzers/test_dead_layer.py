@@ -93,7 +93,7 @@ def test_embedding_and_lowest_blocks_that_never_moved_are_frozen_by_the_look_of_
     for given in (None, params):
         (finding,) = analyze(layered(bottom(), params=given))
         assert (finding.severity, finding.where.layer) == (Severity.INFO, None)
-        assert "everything up to block 1 is frozen by the look of it" in finding.message
+        assert "everything up to blocks.1 is frozen by the look of it" in finding.message
 
 
 def test_weights_that_decay_below_a_cut_were_not_frozen() -> None:

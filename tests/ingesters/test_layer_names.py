@@ -311,3 +311,52 @@ def test_the_way_out_of_a_mixer_is_told_by_its_neighbours() -> None:
 )  # fmt: skip
 def test_every_naming_tells_the_block(layer: str, number: int) -> None:
     assert block(layer) == number
+
+
+FORWARD = (
+    "wte blocks.0.fc blocks.2.fc blocks.7.fc ln_f lm_head",
+    "down.0.block.0.conv1 down.0.block.1.conv1 down.0.downsample.conv down.1.block.0.conv1 mid.block_1.conv1 "
+    "up.1.block.0.conv1 up.1.upsample.conv up.0.block.0.conv1",
+    "encoder.down.0.block.0.conv1 encoder.mid.block_1.conv1 decoder.mid.block_1.conv1 decoder.up.3.block.0.conv1 "
+    "decoder.up.0.block.0.conv1",
+    "down_blocks.0.resnets.0.conv1 down_blocks.0.resnets.1.conv1 down_blocks.0.downsamplers.0.conv "
+    "down_blocks.1.attentions.0.proj_in mid_block.resnets.0.conv1 up_blocks.0.resnets.0.conv1 up_blocks.1.resnets.0.conv1",
+    "input_blocks.1.0.in_layers.0 input_blocks.3.0.op middle_block.0.in_layers.0 output_blocks.2.0.in_layers.0",
+    "shared encoder.block.0.layer.0.SelfAttention.q encoder.block.1.layer.1.DenseReluDense.wi "
+    "decoder.block.0.layer.0.SelfAttention.q decoder.block.1.layer.2.DenseReluDense.wo lm_head",
+    "patch_embed.proj layers.0.blocks.0.mlp.fc1 layers.0.blocks.1.mlp.fc1 layers.1.blocks.0.mlp.fc1 head",
+    "layer1.0.conv1 layer1.1.conv1 layer2.0.conv1 fc", "stages.0.0.dwconv stages.0.1.dwconv stages.1.0.dwconv head",
+    "backbone.layer1.0.conv1 transformer.encoder.layers.0.linear1 transformer.decoder.layers.0.linear1",
+    "vision_tower.vision_model.encoder.layers.3.mlp.fc1 language_model.model.layers.0.mlp.up_proj",
+)  # fmt: skip
+"""Layers in the order of the forward pass: a transformer of which some blocks are logged, U-Net and autoencoder of latent
+diffusion (its Decoder runs `up` from the highest number down) and of diffusers, T5, Swin, ResNet, ConvNeXt, DETR, LLaVA."""
+
+
+@pytest.mark.parametrize("names", FORWARD)
+def test_depths_follow_the_forward_pass(names: str) -> None:
+    layers = names.split()
+    columns = catalogue({f"grad_norm:{n}": ("grad_norm", n) for n in reversed(layers)})
+    depths = {column.layer: column.depth for column in columns}
+    assert None not in depths.values()
+    assert sorted(layers, key=lambda n: depths[n] or 0) == layers
+    assert len(set(depths.values())) == len(layers)
+
+
+def test_one_row_of_blocks_keeps_its_numbers() -> None:
+    columns = catalogue({f"grad_norm:{n}": ("grad_norm", n) for n in FORWARD[0].split()})
+    assert [column.depth for column in columns] == [-1, 0, 2, 7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("layer", "path"),
+    [
+        ("blocks.2.fc", "blocks.2"), ("model.layers.12.mlp.w1", "model.layers.12"), ("h.1.attn", "h.1"), ("layer11", "layer11"),
+        ("other", ""), ("wte", ""), ("down.0.block.1.conv1", "down.0.block.1"), ("layer3.0.conv2", "layer3.0"),
+        ("encoder.block.0.layer.1.DenseReluDense.wi", "encoder.block.0"), ("model.layers.3.mlp.experts.7.w1", "model.layers.3"),
+        ("model.layers.3.mlp.0", "model.layers.3"),
+    ],
+)  # fmt: skip
+def test_the_block_of_a_layer(layer: str, path: str) -> None:
+    (column,) = catalogue({f"grad_norm:{layer}": ("grad_norm", layer)})
+    assert column.block == path

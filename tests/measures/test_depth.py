@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdiag.measures.depth import block_path, dead_layers, forward_order, profile
+from gdiag.measures.depth import dead_layers, forward_order, profile
 from gdiag.measures.layers import LayerTable
 from gdiag.schema import LayerColumn
 from tests.analyzers.made_layers import Floats, layered, names, norms
@@ -15,14 +15,6 @@ def table(made: dict[str, Floats], style: str = "gpt") -> LayerTable:
     found = layered(made, style=style).layer_table("grad_norm")
     assert found is not None
     return found
-
-
-@pytest.mark.parametrize(
-    ("layer", "depth", "path"),
-    [("blocks.2.fc", 2, "blocks.2"), ("model.layers.12.mlp.w1", 12, "model.layers.12"), ("h.1.attn", 1, "h.1"), ("layer11", 11, "layer11"), ("other", None, "other")],
-)  # fmt: skip
-def test_the_block_of_a_layer(layer: str, depth: int | None, path: str) -> None:
-    assert block_path(LayerColumn(layer, layer, "grad_norm", depth, "mlp")) == path
 
 
 def test_layers_without_depth_stay_beside_their_neighbours() -> None:

@@ -160,7 +160,7 @@ def test_without_a_position_embedding_there_is_no_pair() -> None:
 def test_two_thousand_healthy_layers_are_quiet() -> None:
     rng = np.random.default_rng(0)
     wide = {f"blocks.{i}.fc": np.exp(rng.normal(0, 0.2, 500)) for i in range(2000)}  # 2,000 columns as in a large model
-    assert len(catalogue(wide, "grad_norm", 12, "gpt")) == 2000
+    assert len(catalogue(wide, "grad_norm")) == 2000
     view = layered(wide)
     assert view.layer_scan is not None
     assert layer_events(view.layer_scan, 100) == []
