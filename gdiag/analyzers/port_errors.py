@@ -141,7 +141,8 @@ def _states(run: RunView, seen: list[Counter], slow_rate: float) -> Iterator[Fin
     for c in seen:
         if c.counter == "active" and c.last == 0 and c.name not in off:
             text = f"{c.name} is not active"
-            yield _finding(run, c, Severity.WARNING if up else Severity.INFO, text, Measure("active", 0, "", 1.0))
+            evidence = (Measure("active", 0, "", 1.0), Measure("port", c.name))
+            yield _finding(run, c, Severity.WARNING if up else Severity.INFO, text, *evidence)
     rates = [c for c in seen if c.counter == "rate" and c.name in up and c.last > 0]
     yield from _slow_alike(run, rates, slow_rate)
     unsettled = [c for c in seen if c.counter == "unsettled"]

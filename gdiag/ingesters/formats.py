@@ -27,9 +27,9 @@ class Format(NamedTuple):
 
 _BENCHMARK: Final = (
     b"algbw", b"busbw", b"nThread ", b"Avg bus", b"Out of bounds", b"ccl-tests", b'"nccl_version"', b'"out_of_place"', b"_perf",
-    b"int8", b"int32", b"int64", b"half", b"float", b"double", b"f8e", b"fp8", b"char",
+    b"int8", b"int32", b"int64", b"half", b"float", b"double", b"f8e", b"fp8", b"char", b"NCCL INFO", b"NCCL WARN", b"failure ",
 )  # fmt: skip
-"""Headers, facts and, for output cut from its middle, the types of data in its rows."""
+"""Headers, facts, for output cut from its middle the types of data in its rows, and what precedes a failure."""
 
 FORMATS: Final = (
     Format("wandb_binary", (b":W&B",)),

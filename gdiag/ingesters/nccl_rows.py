@@ -19,10 +19,10 @@ TYPE_NAMES: Final = (
 )  # fmt: skip
 TYPES: Final = r"u?int(?:8|32|64)|half|float|double|bfloat16|f8e[45]m[23]|fp8_e[45]m[23]|char"
 _TYPE_WORDS: Final = ["float", "int", "half", "double", "f8e", "fp8", "char"]
-_PREFIX: Final = (
-    r"^(?:\[\d+,\d+\]<std(?:out|err)>:|\d+: |\[\d+\] |\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? |"
-    r"pod/\S+ |[A-Za-z][\w./-]*: )+"
+_LAUNCHER: Final = (
+    r"\[\d+,\d+\]<std(?:out|err)>:|\d+: |\[\d+\] |\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? |pod/\S+ "
 )
+_PREFIX: Final = rf"^(?:{_LAUNCHER}|[A-Za-z][\w./-]*: )+"
 _GLUED: Final = (
     r"(?:[A-Za-z][\w.-]*(?::\d+:\d+ ?\[\d+\] (?:\S+ )?NCCL|: Test (?:timeout|NCCL|CUDA|failure))|\[\d+\] NCCL |"
     r"Test (?:timeout|NCCL|CUDA|failure)|NCCL (?:INFO|WARN|version)).*$"
@@ -58,7 +58,15 @@ def stripped(lines: pl.DataFrame) -> pl.DataFrame:
     """`lines` (line, text) without launcher prefixes: mpirun tags, srun and hydra ranks, time stamps, pod names."""
     text = pl.col("text")
     bare = text.str.starts_with(" ") | text.str.starts_with("#")
-    return lines.with_columns(text=pl.coalesce(pl.when(~bare).then(text).str.replace(_PREFIX, ""), text))
+    # A test that fails names its own host.
+    failed = text.str.contains(": Test ", literal=True)
+    return lines.with_columns(
+        text=pl.coalesce(
+            pl.when(~bare & ~failed).then(text).str.replace(_PREFIX, ""),
+            pl.when(~bare & failed).then(text).str.replace(rf"^(?:{_LAUNCHER})+", ""),
+            text,
+        )
+    )
 
 
 def split(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

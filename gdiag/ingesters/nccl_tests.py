@@ -17,6 +17,8 @@ from gdiag.model import Exit, Source
 FORMAT: Final = "nccl-tests"
 _CERTAIN: Final = (b"Avg bus bandwidth", b"Out of bounds values", b"nccl-tests version", b"rccl-tests: Version")
 _LIKELY: Final = (b"algbw", b"busbw", b"nThread ")
+_FAILED: Final = re.compile(rb"Test (?:NCCL|CUDA) failure \w+\.cu:\d+ '|: Test timeout \(\d+s\) \w+\.cu:\d+")
+"""How a test ends that fails, with or without a table before it."""
 _ROW: Final = re.compile(
     rf"(?m)\b\d[\d_]*\s+\d[\d_]*\s+(?:{nccl_rows.TYPES})\s+(?:[a-z]+\s+)?(?:-?\d+\s+)?[\d.]+\s".encode()
 )
@@ -32,6 +34,8 @@ def recognise(given: Input) -> float:
         return 0.7
     if _ROW.search(head[:16384]):
         return 0.7
+    if b"NCCL" in head and _FAILED.search(given.sample()):
+        return 0.65
     return 0.3 if b"_perf" in head and b"nccl" in head else 0.0
 
 

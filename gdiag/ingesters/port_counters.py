@@ -29,6 +29,7 @@ _LONGEST: Final = 1 << 10
 _SYSFS: Final = re.compile(r"/sys/class/infiniband/([\w.-]+)/ports/(\d+)/(?:(?:hw_)?counters/)?(\w+):\s*(.+)$")
 _DOTTED: Final = re.compile(r"^\s*(\w+):\.+(\d+|0x[0-9a-fA-F]+)\s*$")
 _ERRORS: Final = re.compile(r"^\s*GUID (0x[0-9a-f]+) port (\w+):")
+_COUNTED: Final = re.compile(r"^\s*GUID 0x[0-9a-f]+ port \w+: \[\w+ == \d+")
 _BRACKET: Final = re.compile(r"\[(\w+) == (\d+)")
 _FIELD: Final = re.compile(r"^\s+(State|Physical state|Rate|Port GUID): (\S+)")
 _ETHTOOL: Final = re.compile(r"^\s*((?:rx|tx)_[\w.]+|[\w.]+_(?:phy|discard|errors?)): (\d+)\s*$")
@@ -56,10 +57,15 @@ _RENAMED: Final = {
     "excess_buf_overrun_errors": "excessive_buffer_overrun_errors", "excessive_buf_overrun_errors": "excessive_buffer_overrun_errors",
     "exc_buf_overrun_errors": "excessive_buffer_overrun_errors",
     "link_down": "link_downed", "link_down_counter": "link_downed", "link_error_recovery_counter": "link_error_recovery",
-    "port_xmit_discard": "port_xmit_discards", "port_rcv_remote_phys_err": "port_rcv_remote_physical_errors", "port_rcv_switch_rel_errors": "port_rcv_switch_relay_errors",
+    "symbol_errors": "symbol_error", "link_recovers": "link_error_recovery",
+    "rcv_errors": "port_rcv_errors", "rcv_remote_phys_errors": "port_rcv_remote_physical_errors",
+    "rcv_sw_relay_errors": "port_rcv_switch_relay_errors", "link_integrity_errors": "local_link_integrity_errors",
+    "xmit_discard": "port_xmit_discards", "port_xmit_discard": "port_xmit_discards", "port_rcv_remote_phys_err": "port_rcv_remote_physical_errors", "port_rcv_switch_rel_errors": "port_rcv_switch_relay_errors",
 }  # fmt: skip
+_CLIPPED: Final = re.compile(r"(?<![a-z])Xmt(?=[A-Z])|(?<=Port)Xmt(?=[A-Z])")
+"""As libibmad and ibqueryerrors abbreviate: XmtWait, PortXmtDiscards."""
 _STATES: Final = {"4: ACTIVE": 1.0, "5: LinkUp": 1.0}
-_CERTAIN: Final = (PERFQUERY, _SYSFS, ERRORS_FOR, CA, _LINK, SONIC_HEAD, _GROWN, _BER, _BER_TABLE)
+_CERTAIN: Final = (PERFQUERY, _SYSFS, ERRORS_FOR, _COUNTED, CA, _LINK, SONIC_HEAD, _GROWN, _BER, _BER_TABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,10 @@ def read(given: Input, options: Options) -> Reading:
 
 def canonical(name: str) -> str:
     """A counter's name as sysfs spells it: PortRcvErrors → port_rcv_errors."""
+    name = _CLIPPED.sub("Xmit", name)
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    if snake.startswith(("xmit_", "rcv_")) and snake not in _RENAMED:
+        snake = f"port_{snake}"  # libibmad before 2010 left the word out
     return _RENAMED.get(snake, snake)
 
 

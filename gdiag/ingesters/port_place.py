@@ -28,6 +28,8 @@ _INTERFACE: Final = re.compile(r"^\s*NIC statistics(?: for ([\w.@-]+))?:?\s*$")
 _NAMED: Final = re.compile(r"(?:ethtool\s+(?:-S|--statistics)\s+|^\W*)([A-Za-z][\w.@-]*)\W*$")
 _PREFIX: Final = re.compile(r"^([A-Za-z][\w.-]*): ")
 """A host in front of every line, as pdsh and clush print it."""
+_QUOTED: Final = re.compile(r"^(?:> ?|// ?)+")
+"""What mail and comments put in front of every line."""
 _TOOL: Final = re.compile(
     r"# (?:Port|\w+ counters)|\w+:\.{2,}|/sys/class/infiniband|CA '|Errors for|\s*NIC statistics|"
     r"\s+(?:\w+: \d|CA type|Port \d|State:|Physical state:|Rate:)|"
@@ -75,6 +77,7 @@ class Place:
 
         A host that stood in front of a tool's line stands in front of all its lines.
         """
+        line = _QUOTED.sub("", line)
         found = _PREFIX.match(line)
         if found is None or (found[1] not in self.collected and not _TOOL.match(line, found.end())):
             return line

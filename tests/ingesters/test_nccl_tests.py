@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError
-from gdiag.ingesters import nccl_tests
+from gdiag.ingesters import load, nccl_tests
 from gdiag.ingesters.reading import Input, Options, Reading
 from tests.ingesters.nccl_formats import Bench, Version, document, text
 
@@ -211,3 +212,16 @@ def test_no_cut_makes_wrong_elements(collective: str) -> None:
         if found is not None and found.height:
             assert found["wrong"].fill_null(0).max() == 0
             assert (found["time"] > 0).all()
+
+
+@pytest.mark.parametrize("tag", ["", "[1,4]<stdout>:"])
+def test_a_log_of_nothing_but_a_failure_names_its_host(tag: str, tmp_path: Path) -> None:
+    lines = ["node-3:77:77 [4] NCCL INFO enqueue.cc:405 -> 3"] * 900 + [
+        "node-3: Test NCCL failure all_reduce.cu:57 'internal error'", " .. node-3: Test failure common.cu:378",
+    ]  # fmt: skip
+    log = tmp_path / "failed.txt"
+    log.write_text("".join(f"{tag}{line}\n" for line in lines))
+    records = load([str(log)])
+    assert [s.format for s in records.sources] == ["nccl-tests"]
+    failures = records.facts.filter(pl.col("scope") == "failure")["value"].to_list()
+    assert failures[0] == "node-3: Test NCCL failure all_reduce.cu:57 'internal error'"

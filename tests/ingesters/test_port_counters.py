@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gdiag.errors import InputError
 from gdiag.ingesters import port_counters
 from gdiag.ingesters.reading import Input, Options
+from gdiag.reference.port_counters import thresholds
 
 PERFQUERY = """# Port extended counters: Lid 7 port 1 (CapMask: 0x5A00 CapMask2: 0x0000000)
 PortSelect:......................1
@@ -72,6 +73,36 @@ def test_perfquery() -> None:
     assert "port_select" not in seen
     assert table.filter(pl.col("counter") == "symbol_error")["saturated"].to_list() == [True]
     assert table["device"].unique().to_list() == ["lid 7"]
+
+
+def test_names_of_old_tools_are_those_of_new_ones() -> None:
+    names = (
+        "SymbolErrors", "LinkRecovers", "LinkDowned", "RcvErrors", "RcvRemotePhysErrors", "RcvSwRelayErrors", "XmtDiscards",
+        "XmtConstraintErrors", "RcvConstraintErrors", "LinkIntegrityErrors", "ExcBufOverrunErrors", "VL15Dropped", "XmtWait",
+        "XmtData",
+    )  # fmt: skip
+    told = values("# Port counters: Lid 12 port 1\n" + "".join(f"{n}:...{i}\n" for i, n in enumerate(names, start=1)))
+    known = [
+        "symbol_error", "link_error_recovery", "link_downed", "port_rcv_errors", "port_rcv_remote_physical_errors",
+        "port_rcv_switch_relay_errors", "port_xmit_discards", "port_xmit_constraint_errors", "port_rcv_constraint_errors",
+        "local_link_integrity_errors", "excessive_buffer_overrun_errors", "vl15_dropped", "port_xmit_wait", "port_xmit_data",
+    ]  # fmt: skip
+    assert list(told) == known
+    assert set(known[:13]) <= set(thresholds())
+
+
+@pytest.mark.parametrize("text", [PERFQUERY, QUERY_ERRORS, IBSTAT])
+@pytest.mark.parametrize("quote", ["> ", ">> ", "// "])
+def test_quoted_mail_and_comments(text: str, quote: str) -> None:
+    quoted = "".join(f"{quote}{line}\n" for line in text.splitlines())
+    assert port_counters.recognise(Input("x", quoted.encode())) > 0.5
+    assert rows(quoted).equals(rows(text))
+
+
+def test_lines_of_ports_without_the_line_of_their_node() -> None:
+    told = "GUID 0x7cfe port 4: [XmtWait == 12] [SymbolErrorCounter == 41] [LinkDownedCounter == 3]\n"
+    assert port_counters.recognise(Input("x", told.encode())) > 0.5
+    assert values(told) == {"port_xmit_wait": 12, "symbol_error": 41, "link_downed": 3}
 
 
 def test_sysfs_with_states_and_rate() -> None:
