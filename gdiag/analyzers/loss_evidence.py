@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from gdiag.measures.continuation import continuation
 from gdiag.measures.loss_events import LossEvent, LossView
 from gdiag.measures.onset import Onset, onset_context
 from gdiag.measures.run import RunView
@@ -101,8 +102,8 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
     factor = multiplied(run, view, event)
     if factor is not None:
         measures.append(Measure("factor", factor))
-    if event.kind != "spike" and not event.slow and view.every <= CLOSE_ROWS:
-        measures.append(Measure("at_once", _at_once(event)))
+    if event.kind != "spike" and not event.slow:
+        measures += _moved(event)
     if math.isfinite(event.level_after):
         measures.append(Measure("level_after", event.level_after, unit))
     if event.recovery is not None:
@@ -120,11 +121,22 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
     return tuple(measures)
 
 
-CLOSE_ROWS = 10
-"""Steps between two rows up to which a leap between them says that nothing climbed: divergences of labelled runs take
-some tens of steps."""
 EARLY_ROWS = 6
 """Rows at their old level that an onset may come before the leap, where it is placed with the first row that stands out."""
+
+
+def _moved(event: LossEvent) -> Iterable[Measure]:
+    """How the loss gets to its new level, and how it goes on from there."""
+    yield Measure("at_once", _at_once(event))
+    seen = continuation(event.curve, event.path.curve("grad_norm"), event.onset, event.level)
+    if seen is None:
+        return
+    yield Measure("noise_ratio", seen.noise_ratio)
+    yield Measure("level_kept", seen.kept)
+    if seen.grad_level is not None:
+        yield Measure("grad_level_ratio", seen.grad_level)
+    if seen.grad_roughness is not None:
+        yield Measure("grad_roughness_ratio", seen.grad_roughness)
 
 
 def _at_once(event: LossEvent) -> bool:

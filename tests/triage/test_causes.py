@@ -413,3 +413,34 @@ def test_an_after_effect_is_held_against_the_rise_not_against_a_nat(factor: floa
         return no_after_effect(case) is not None, after_effect(case) is not None
 
     assert [said(effect) for effect in (0.01, 0.07, 0.2)] == [(True, False), (False, False), (False, True)]
+
+
+ALIKE = {"noise_ratio": 1.1, "level_kept": 0.9, "level_before": 2.0, "level_after": 2.6}
+
+
+@pytest.mark.parametrize(
+    ("figures", "cause"),
+    [
+        ({}, "data_order"),
+        ({"grad_level_ratio": 1.1, "grad_roughness_ratio": 1.0}, "data_order"),
+        ({"noise_ratio": 30.0}, "lr_too_high"),
+        ({"level_kept": 1.6}, "lr_too_high"),
+        ({"grad_level_ratio": 40.0, "grad_roughness_ratio": 1.0}, "lr_too_high"),
+        ({"grad_level_ratio": 0.4, "grad_roughness_ratio": 2.4}, "lr_too_high"),
+    ],
+)
+def test_in_a_sparse_log_how_training_goes_on_tells_a_step_from_a_rate(figures: dict[str, float], cause: str) -> None:
+    measures = [Measure(name, value) for name, value in (ALIKE | figures).items()]
+    evidence = (Measure("at_once", True), Measure("log_interval", 50), *measures)
+    lead = Finding(
+        "GD104", "loss-divergence", Severity.CRITICAL, "a divergence", Location(run="run", step=100), evidence
+    )
+    best = rank(Case("divergence", lead, (lead,), onset=100))[0]
+    assert best.cause == cause
+
+
+def test_rougher_gradients_speak_against_other_data_at_a_step_of_the_loss() -> None:
+    def share(ratio: float) -> float:
+        return scores(step_up(Measure("at_once", True), Measure("grad_roughness_ratio", ratio)))["config_change"]
+
+    assert share(2.5) < 0.5 * share(1.0)
