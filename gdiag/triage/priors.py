@@ -25,8 +25,8 @@ _UNSTABLE: Final = {
     "lr_too_high": 0.38, "optimizer_instability": 0.12, "gradient_explosion": 0.10, "attention_logit_growth": 0.08,
     "output_logit_growth": 0.04, "bad_batch": 0.05, "missing_warmup": 0.04, "lr_jump": 0.03, "numeric_overflow": 0.05,
     "bad_initialization": 0.02, "weight_decay_too_small": 0.02, "silent_data_corruption": 0.01, "hardware_fault": 0.005,
-    "optimizer_state_lost": 0.02, "resume_mismatch": 0.02, "config_change": 0.03, "loss_scale_collapse": 0.02,
-    "dead_layer": 0.01, "data_order": 0.04,
+    "optimizer_state_lost": 0.02, "resume_mismatch": 0.02, "config_change": 0.05, "loss_scale_collapse": 0.02,
+    "dead_layer": 0.01, "data_order": 0.025,
 }  # fmt: skip
 _HANG: Final = {"software_fault": 0.35, "hardware_fault": 0.2, "link_fault": 0.15, "straggler": 0.05}
 _SLOW: Final = {

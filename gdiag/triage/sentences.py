@@ -326,6 +326,13 @@ def quiet_gradient(case: Case) -> str | None:
     return f"the gradient norm stays at {ratio:.1f} times its level while the loss moves by {z:.0f} times its noise"
 
 
+ALIKE: Final = (0.4, 2.0)
+"""Noise of the loss after a move over that before, within which it is the same; more where noise grows with the level."""
+RISING: Final = 1.25
+"""Excess at the end over that right after the move from which the loss still rises."""
+ROUGHER: Final = 1.7
+"""Roughness of the gradient norm over that before from which the steps themselves have changed: in runs whose data or weights
+change it stays below 1.5, in trained ones whose rate is raised in mid-run it is 1.6 to 3.8."""
 CLOSE_STEPS: Final = 10
 """Steps between two rows up to which a leap between them says that nothing climbed: divergences of labelled runs take
 some tens of steps."""
@@ -339,7 +346,7 @@ def leaps(case: Case) -> str | None:
     finding = case.find("GD104", "GD105")
     if finding is None or finding.measure("at_once") is not True or case.find("GD307") is not None:
         return None
-    if (finding.number("log_interval") or 1) > CLOSE_STEPS:
+    if (finding.number("log_interval") or 1) > CLOSE_STEPS or (finding.number("level_kept") or 0.0) > RISING:
         return None
     before, after = finding.number("level_before"), finding.number("level_after")
     # The gradient of a cross-entropy or a square is proportional to what is still wrong, and so grows with the loss.
@@ -353,21 +360,12 @@ def leaps(case: Case) -> str | None:
     return f"the loss is at its new level from one row to the next, without a climb{calm}"
 
 
-ALIKE: Final = (0.4, 2.0)
-"""Noise of the loss after a move over that before, within which it is the same; more where noise grows with the level."""
-RISING: Final = 1.25
-"""Excess at the end over that right after the move from which the loss still rises."""
-ROUGHER: Final = 1.7
-"""Roughness of the gradient norm over that before from which the steps themselves have changed: in runs whose data or weights
-change it stays below 1.5, in trained ones whose rate is raised in mid-run it is 1.6 to 3.8."""
-
-
 def goes_on(*, gradients: bool) -> Sentence:
     """A loss that is at its new level within a row and goes on there as before; `gradients`: as the logged gradients do."""
 
     def sentence(case: Case) -> str | None:
         finding = case.find("GD104", "GD105")
-        if finding is None or finding.measure("at_once") is not True or case.find("GD307", "GD201") is not None:
+        if finding is None or finding.measure("at_once") is not True or case.find("GD307") is not None:
             return None
         noise, kept, before, after = (
             finding.number(name) for name in ("noise_ratio", "level_kept", "level_before", "level_after")
@@ -377,11 +375,14 @@ def goes_on(*, gradients: bool) -> Sentence:
         grown = max(1.0, after / before) if before > 0 else 1.0
         if not ALIKE[0] <= noise <= ALIKE[1] * grown:
             return None
-        level, rough = finding.number("grad_level_ratio"), finding.number("grad_roughness_ratio")
-        if (level is not None and not 0.5 <= level <= 3 * grown) or (rough is not None and rough >= ROUGHER):
+        norm, rough = finding.number("grad_level_ratio"), finding.number("grad_roughness_ratio")
+        if (norm is not None and not 0.5 <= norm <= 3 * grown) or (rough is not None and rough >= ROUGHER):
+            return None
+        if (case.number("ratio", "GD201") or 0.0) >= max(EXPLODED, grown):
             return None
         if not gradients:
-            return f"the loss is at its new level within a row and goes on from there with {noise:.1f} times its noise"
+            level = f" at {grown:.1f} times the level" if noise > ALIKE[1] else ""
+            return f"the loss is at its new level within a row and goes on from there with {noise:.1f} times its noise{level}"
         if rough is None:
             return None
         return f"training goes on as before at the new level: {noise:.1f} times the noise in the loss, {rough:.1f} times in the gradient norm"

@@ -301,15 +301,15 @@ def test_a_stale_second_moment_is_a_hypothesis_until_it_is_logged() -> None:
 @pytest.mark.parametrize(
     ("evidence", "others", "cause"),
     [
-        ((Measure("at_once", True), Measure("grad_ratio", 2.1)), (), "data_order"),
-        ((Measure("at_once", True),), (), "data_order"),
+        ((Measure("at_once", True), Measure("grad_ratio", 2.1)), (), "config_change"),
+        ((Measure("at_once", True),), (), "config_change"),
         ((Measure("at_once", True), Measure("grad_ratio", 80.0)), (), "lr_too_high"),
         ((Measure("at_once", True),), ("GD201",), "lr_too_high"),
         ((Measure("at_once", True),), ("GD307",), "lr_too_high"),
         (
             (Measure("at_once", True), Measure("level_before", 0.05), Measure("level_after", 2.2)),
             ("GD201",),
-            "data_order",
+            "config_change",
         ),
         ((Measure("at_once", False), Measure("grad_ratio", 2.1)), (), "lr_too_high"),
     ],
@@ -421,8 +421,8 @@ ALIKE = {"noise_ratio": 1.1, "level_kept": 0.9, "level_before": 2.0, "level_afte
 @pytest.mark.parametrize(
     ("figures", "cause"),
     [
-        ({}, "data_order"),
-        ({"grad_level_ratio": 1.1, "grad_roughness_ratio": 1.0}, "data_order"),
+        ({}, "config_change"),
+        ({"grad_level_ratio": 1.1, "grad_roughness_ratio": 1.0}, "config_change"),
         ({"noise_ratio": 30.0}, "lr_too_high"),
         ({"level_kept": 1.6}, "lr_too_high"),
         ({"grad_level_ratio": 40.0, "grad_roughness_ratio": 1.0}, "lr_too_high"),
