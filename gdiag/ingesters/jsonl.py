@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import claims, columns, envelopes, json_chunks, json_columnar
+from gdiag.ingesters import claims, columns, envelopes, evidence, json_chunks, json_columnar, splits
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import escape
 
@@ -61,8 +61,33 @@ def read(given: Input, options: Options) -> Reading:
         unused=[name for name, numeric in found.unused.items() if numeric],
     )  # fmt: skip
     if envelopes.worth({*found.unused, *frame.columns}, bool(found.bad)):
-        return _with_events(reading, *envelopes.events(given.data(), options.tz))
-    return reading
+        reading = _with_events(reading, *envelopes.events(given.data(), options.tz))
+    return _with_words(reading, splits.spoken(frame, columns.LINE), options)
+
+
+def _with_words(reading: Reading, said: pl.DataFrame, options: Options) -> Reading:
+    """The reading with what rows say of checkpoints, errors and the end, and with all events at the step before them."""
+    steps = reading.steps
+    if steps is None or not (said.height or reading.events is not None):
+        return reading
+    known = steps.select("line", "step").drop_nulls().unique("line", keep="first").sort("line")
+    found = evidence.scan(said, known, options.tz)
+    events = [table for table in (reading.events, found.events) if table is not None]
+    if not events:
+        return replace(reading, exit=found.exit)
+    placed = pl.concat(events, how="diagonal_relaxed").unique(["line", "kind"], keep="first", maintain_order=True)
+    placed = placed.sort("line", maintain_order=True)
+    near = placed.join_asof(known.rename({"step": "near"}), on="line")["near"]
+    own = placed["step"] if "step" in placed.columns else pl.Series([None] * len(placed), dtype=pl.Int64)
+    times = steps.select("line", "time").drop_nulls() if "time" in steps.columns else None
+    if times is not None:
+        clock = placed.join(
+            times.rename({"time": "clock"}).unique("line"), on="line", how="left", maintain_order="left"
+        )
+        own_time = placed["time"] if "time" in placed.columns else pl.Series([None] * len(placed), dtype=pl.Float64)
+        placed = placed.with_columns(own_time.cast(pl.Float64).fill_null(clock["clock"]).alias("time"))
+    placed = placed.with_columns(own.cast(pl.Int64).fill_null(near).alias("step"))
+    return replace(reading, events=placed, exit=found.exit)
 
 
 def _with_events(reading: Reading, machine: pl.DataFrame | None, notes: Sequence[str]) -> Reading:

@@ -24,7 +24,7 @@ _NAMES: Final = (
     "tag",
     "name",
 )
-_MESSAGES: Final = ("msg", "message", "status", "action")
+_MESSAGES: Final = ("msg", "message", "status", "action", "exception", "error", "traceback")
 _EVAL: Final = r"^(?:.*[_/ -])?(?:val|valid|validation|eval|evaluation|evaluate|test|dev|holdout)(?:[_/ -].*)?$"
 _TRAIN: Final = r"^(?:.*[_/ -])?(?:train|training|step|log|iter|iteration)(?:[_/ -].*)?$"
 _SAVED: Final = r"checkpoint|ckpt|\bsaved?\b"
@@ -43,6 +43,15 @@ def find(frame: pl.DataFrame) -> str | None:
 def speaks(name: str) -> bool:
     """Whether a column of this name may say what its rows are."""
     return simplify(name) in _NAMES or simplify(name) in _MESSAGES
+
+
+def spoken(frame: pl.DataFrame, line: str) -> pl.DataFrame:
+    """`line`, `text` of what rows say in words, by line: of a text of several lines the last one, which names the error."""
+    names = [n for n, kind in frame.schema.items() if kind == pl.String and simplify(n) in (*_MESSAGES, "event")]
+    words = [frame.select(pl.col(line).alias("line"), pl.col(n).alias("text")).drop_nulls() for n in names]
+    table = pl.concat(words) if words else pl.DataFrame(schema={"line": pl.Int64, "text": pl.String})
+    last = pl.col("text").str.strip_chars().str.split("\n").list.last()
+    return table.with_columns(last).filter(pl.col("text") != "").sort("line", maintain_order=True)
 
 
 def separate(data: pl.DataFrame, column: pl.Series) -> pl.DataFrame:

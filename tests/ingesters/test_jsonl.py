@@ -270,3 +270,31 @@ def test_a_step_with_its_total_and_a_spelled_duration(tmp_path: Path) -> None:
     assert records.steps["step"].to_list() == list(range(1, 9))
     assert records.steps["elapsed"].to_list() == [3601 + 60 * i for i in range(1, 9)]
     assert records.rejects.height == 0
+
+
+def test_rows_that_speak_are_events_at_the_step_before(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [{"step": i * 10, "loss": 4 - i / 10, "time": 1.7e9 + i} for i in range(20)]
+    rows.insert(5, {"event": "checkpoint saved", "path": "out/ckpt", "time": 1.7e9 + 4.5})
+    rows.insert(9, {"level": "ERROR", "exception": "OutOfMemoryError: CUDA out of memory", "time": 1.7e9 + 7.5})
+    rows.insert(
+        12, {"message": "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.", "time": 1.7e9 + 9.5}
+    )
+    rows.insert(15, {"step": 115, "msg": "resumed from checkpoint out/ckpt"})
+    rows.append({"level": "ERROR", "message": "Traceback (most recent call last):\n  x\nRuntimeError: NCCL error"})
+    (tmp_path / "run.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    records = load([tmp_path / "run.jsonl"])
+    assert records.events.select("line", "step", "kind").rows() == [
+        (6, 40, "checkpoint"), (10, 70, "oom"), (13, 90, "xid"), (16, 115, "restart"), (25, 190, "exit")
+    ]  # fmt: skip
+    assert records.events["time"].to_list()[:3] == [1.7e9 + 4.5, 1.7e9 + 7.5, 1.7e9 + 9.5]
+    assert records.events["text"][-1] == "RuntimeError: NCCL error"
+    assert records.runs[0].exit == "abnormal"
+    assert records.steps["loss"].drop_nulls().to_list() == [4 - i / 10 for i in range(20)]
+
+
+@pytest.mark.parametrize("words", ["step done", "train", "ok", ""])
+def test_rows_that_say_nothing_of_note_are_no_events(tmp_path: Path, words: str) -> None:
+    rows = [{"step": i, "loss": 4 - i / 10, "msg": words} for i in range(20)]
+    (tmp_path / "run.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    records = load([tmp_path / "run.jsonl"])
+    assert (records.events.height, records.runs[0].exit) == (0, "unknown")
