@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import values
+from gdiag.ingesters import json_mending, values
 from gdiag.ingesters.reading import Input
 
 LONGEST: Final = 1 << 30
@@ -22,7 +22,7 @@ _TRIES: Final = 4
 
 
 def document(given: Input) -> tuple[object, pl.DataFrame | None]:
-    """The document, and where it is cut or damaged what stands before that, the rest as a reject.
+    """The document, less damaged elements inside it; where it is cut what stands before that, the rest as a reject.
 
     Raises:
         InputError: too large, or nothing complete stands before the damage.
@@ -34,6 +34,9 @@ def document(given: Input) -> tuple[object, pl.DataFrame | None]:
     try:
         return json.loads(text), None
     except json.JSONDecodeError as error:
+        if (whole := json_mending.mended(text)) is not None:
+            bad = pl.DataFrame(whole[1], schema=_REJECTS, orient="row") if whole[1] else None
+            return whole[0], bad
         found, end = before(text, error.pos)
         if found is None:
             raise InputError(f"{given.path} is a damaged JSON document ({error})") from error

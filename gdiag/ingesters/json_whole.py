@@ -72,6 +72,12 @@ def read(given: Input, options: Options) -> Reading:
             document, rejects = items, more
     if isinstance(document, dict):
         rows, lists = rows_in(document)
+        if not rows and not any(len(items) >= _NAMED for items in lists.values()):
+            # {"params": …, "history": {"loss": […], …}}: the columns stand one level below.
+            inside = [found for inner in document.values() if isinstance(inner, dict) for found in [rows_in(inner)]]
+            rows, lists = max(
+                inside, key=lambda found: len(found[0]) + sum(map(len, found[1].values())), default=(rows, lists)
+            )
         if lists and not rows:
             frame = _columns(lists, cut=rejects is not None)
             if frame is None:

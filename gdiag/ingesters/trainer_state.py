@@ -7,8 +7,10 @@ import re
 from dataclasses import replace
 from typing import Final
 
+import polars as pl
+
 from gdiag.errors import InputError
-from gdiag.ingesters import columns, flat
+from gdiag.ingesters import columns, flat, json_mending, values
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.model import Value
 
@@ -37,6 +39,7 @@ def read(given: Input, options: Options) -> Reading:
     rows, lines = [], []
     line, counted = 1, 0
     cut = False
+    bad: list[json_mending.Bad] = []
     while True:
         while position < len(text) and text[position] in " \t\r\n,":
             position += 1
@@ -48,8 +51,12 @@ def read(given: Input, options: Options) -> Reading:
         try:
             record, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
-            cut = True
-            break
+            if (end := json_mending.past_row(text, position)) is None:
+                cut = True
+                break
+            bad.append((line, "damaged entry of the history", values.escape(text[position:end])))
+            position = end
+            continue
         cells = flat.flatten(record)
         if "train_runtime" not in cells:
             rows.append(cells)
@@ -63,7 +70,9 @@ def read(given: Input, options: Options) -> Reading:
     trained = int(frame["loss"].count()) if "loss" in frame.columns else 0
     if trained < len(rows):
         notes.append(f"{len(rows) - trained} entries without a training loss (evaluation)")
-    got = columns.reading(given.path, FORMAT, frame, options, notes=notes, rows=trained or len(rows))
+    schema = {"line": pl.Int64, "reason": pl.String, "text": pl.String}
+    rejects = pl.DataFrame(bad, schema=schema, orient="row") if bad else None
+    got = columns.reading(given.path, FORMAT, frame, options, notes=notes, rows=trained or len(rows), rejects=rejects)
     return replace(got, config={**got.config, **_config(text, start)})
 
 

@@ -1,0 +1,111 @@
+"""JSON documents with damage inside: the damaged element is set aside and what follows it is read.
+
+In a list of rows the element is the row, in a list of numbers the number, in an object the value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import Final
+
+from gdiag.ingesters import values
+
+Bad = tuple[int, str, str]
+"""Line, reason and text of a reject."""
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|["\[\]{},:]', re.DOTALL)
+_ENDS: Final = {
+    "row": re.compile(r"\}(?=\s*(?:,\s*\{|\]))"),
+    "item": re.compile(r"(?=[,\]])"),
+    "value": re.compile(r"(?=,\s*\"|\})"),
+}
+"""Where a damaged element ends."""
+_GAP: Final = "\0"
+"""Stands for a damaged number until the lengths of its neighbours tell how many it hides."""
+_PUT: Final = {"row": "{}", "item": json.dumps(_GAP), "value": "null"}
+_BARE: Final = re.compile(r"(?<=[\[:,\s])([-+]?)(nan|inf|None|True|False)(?=\s*[,\]}])")
+"""Python's own words, which are no JSON."""
+_WORDS: Final = {"nan": "NaN", "inf": "Infinity", "None": "null", "True": "true", "False": "false"}
+_MOST: Final = 20
+_LARGEST: Final = 1 << 26
+"""Content that is read again and again, B."""
+_LONGEST: Final = 1 << 16
+"""Characters of an element; damage that hides more is a cut."""
+
+
+def mended(text: str) -> tuple[object, list[Bad]] | None:
+    """The document without its damaged elements, and those as rejects; None where the damage reaches the end or is everywhere."""
+    if len(text) > _LARGEST:
+        return None
+    text = _BARE.sub(lambda found: found[1].replace("+", "") * (found[2] == "inf") + _WORDS[found[2]], text)
+    bad: list[Bad] = []
+    for _ in range(_MOST):
+        try:
+            return _filled(json.loads(text)), bad
+        except json.JSONDecodeError as error:
+            place = _element(text, error.pos)
+            if place is None:
+                return None
+            start, end, kind = place
+            damage = text[start:end].strip()
+            bad.append((text.count("\n", 0, start) + 1, f"damaged {kind} of a JSON document", values.escape(damage)))
+            text = text[:start] + _PUT[kind] + text[end:]
+        except (ValueError, RecursionError):
+            return None
+    return None
+
+
+def past_row(text: str, start: int) -> int | None:
+    """Where the damaged row that begins at `start` ends; None where no other row and no list's end follows."""
+    end = _ENDS["row"].search(text, start, start + _LONGEST)
+    return None if end is None else end.end()
+
+
+def _element(text: str, damage: int) -> tuple[int, int, str] | None:
+    """Start, end and kind of the element that holds the damage; None where nothing follows it."""
+    open_: list[tuple[str, int]] = []
+    begin = 0
+    for token in _TOKEN.finditer(text, 0, damage):
+        sign = token[0]
+        if sign in "[{":
+            open_.append((sign, token.start()))
+        elif sign in "]}":
+            if not open_:
+                return None
+            open_.pop()
+        if sign[0] != '"':
+            begin = token.end()
+        elif sign == '"':
+            break
+    if not open_:
+        return None
+    kind = "item" if open_[-1][0] == "[" else "row" if len(open_) > 1 and open_[-2][0] == "[" else "value"
+    start = open_[-1][1] if kind == "row" else begin
+    if kind == "value" and not text[:start].rstrip().endswith(":"):
+        return None
+    end = _ENDS[kind].search(text, max(damage, start), start + _LONGEST)
+    return None if end is None else (start, end.end(), kind)
+
+
+def _filled(document: object) -> object:
+    """The document with null for damaged numbers: as many as the lists beside theirs have more."""
+    if isinstance(document, list):
+        return [None if item == _GAP else _filled(item) for item in document] if _nested(document) else document
+    if not isinstance(document, dict):
+        return document
+    lengths = Counter(len(v) for v in document.values() if isinstance(v, list) and _GAP not in v)
+    usual = lengths.most_common(1)[0][0] if lengths else 0
+    return {name: _widened(v, usual) if isinstance(v, list) else _filled(v) for name, v in document.items()}
+
+
+def _nested(items: list[object]) -> bool:
+    return any(item == _GAP or isinstance(item, list | dict) for item in items)
+
+
+def _widened(items: list[object], usual: int) -> object:
+    if items.count(_GAP) != 1:
+        return _filled(items)
+    at = items.index(_GAP)
+    return [*items[:at], *[None] * max(1, usual - len(items) + 1), *items[at + 1 :]]
