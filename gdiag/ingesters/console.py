@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import columns, console_evaluations, evidence, fields, nonfinite_lines
+from gdiag.ingesters import columns, console_evaluations, evidence, fields, nonfinite_lines, raw_lines
 from gdiag.ingesters import text as console
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.model import Value
@@ -61,7 +61,7 @@ class Found:
     """Step lines of a console."""
 
     table: pl.DataFrame
-    """`line`, `text`: the whole console."""
+    """`line`, `text`: the console without the step lines that were read before they became text."""
     wide: pl.DataFrame
     """`line`, `step`, then `rank` and `time` where lines bear them, then labels."""
     rejects: pl.DataFrame
@@ -145,25 +145,21 @@ def read(given: Input, options: Options, grammar: Grammar, fix: Fix | None = Non
 def find(given: Input, options: Options, grammar: Grammar) -> Found:
     """Step lines of a console and their fields."""
     data = given.data()
-    table = console.lines(data)
+    ends = data.endswith((b"\n", b"\r"))
+    kind = fields.kind_of(
+        grammar.separator, marker=grammar.marker, shape=grammar.shape, needs=grammar.needs, skip=grammar.drop
+    )
+    begun, table = raw_lines.begin(data, kind, ends=ends)
     long = console.too_long(table)
     steps = lines_with(table, grammar.marker)
-    ends = data.endswith((b"\n", b"\r"))
-    got = fields.read(
-        steps,
-        grammar.separator,
-        marker=grammar.marker,
-        ends=ends,
-        shape=grammar.shape,
-        needs=grammar.needs,
-        skip=grammar.drop,
-    )
+    got = fields.read_on(steps, kind, begun, ends=ends)
     wide = got.wide.drop(grammar.drop, strict=False)
     if grammar.evaluation:
         wide = _evaluation(wide, grammar)
     wide = with_prefix(wide, options)
     left = got.left.filter(pl.col("text").str.contains(DAMAGED)) if len(wide) else got.left.clear()
-    config, finished = _total(steps, wide, grammar.marker)
+    some = pl.Series([begun.last, *begun.head]) if begun else steps["text"].tail(1).append(steps["text"].head(8))
+    config, finished = _total(some, wide, grammar.marker)
     return Found(
         table,
         wide,
@@ -227,9 +223,9 @@ def cut_note(cut: Sequence[int]) -> tuple[str, ...]:
     return (f"{len(cut)} step lines are cut short (line {shown}): their complete fields are used",)
 
 
-def _total(steps: pl.DataFrame, wide: pl.DataFrame, marker: str) -> tuple[dict[str, Value], bool]:
-    """The announced last step (`12/500`) and whether it was reached."""
-    texts = steps["text"].tail(1).append(steps["text"].head(8)).str.split(marker).list.get(1, null_on_oob=True)
+def _total(steps: pl.Series, wide: pl.DataFrame, marker: str) -> tuple[dict[str, Value], bool]:
+    """The last step that the last step line announces (`12/500`), else one of the first, and whether it was reached."""
+    texts = steps.str.split(marker).list.get(1, null_on_oob=True)
     totals = texts.str.extract(_TOTAL).cast(pl.Int64, strict=False).drop_nulls()
     if not len(totals) or not len(wide):
         return {}, False

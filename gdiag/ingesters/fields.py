@@ -23,8 +23,41 @@ _LAST: Final = re.compile(rf"{NUMBER}$")
 _OPEN: Final = tuple("0123456789.,eE+-")
 """Characters after which a number may go on."""
 _LAYOUTS: Final = 16
+SAMPLES: Final = 32
+"""Lines that a layout is learnt from."""
 SHAPE: Final = r"[\s:=#\[]*\d"
 """A number behind the word that introduces it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What step lines look like."""
+
+    separator: str | None
+    """Literal between fields (' | '), or None when labels alone tell fields apart."""
+    marker: str
+    """The word that introduces the step number; every text has it. '' when the texts start behind it."""
+    first: Sequence[str]
+    """Names of the first numbers, where their labels do not name them."""
+    begins: re.Pattern[str]
+    """What stands behind the marker; other lines are left."""
+    needs: Sequence[str]
+    """Literals of every line that is worth a look of its own."""
+    skip: Sequence[str]
+    """Names of numbers that nobody wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Lines that were read before they became text."""
+
+    layout: Layout
+    alike: pl.DataFrame
+    """Two rows or more of that layout, as in Fields.wide."""
+    head: list[str]
+    """The first step lines of all."""
+    last: str
+    """The last step line of all."""
 
 
 @dataclass(slots=True)
@@ -42,6 +75,19 @@ class Fields:
     """Line numbers of lines that fit no layout and were read one by one."""
 
 
+def kind_of(
+    separator: str | None = None,
+    *,
+    marker: str = "",
+    first: Sequence[str] = ("step",),
+    shape: str = SHAPE,
+    needs: Sequence[str] = (),
+    skip: Sequence[str] = (),
+) -> Kind:
+    """Step lines as `read` takes them."""
+    return Kind(separator, marker, first, re.compile(shape), needs, skip)
+
+
 def read(
     table: pl.DataFrame,
     separator: str | None = None,
@@ -57,18 +103,24 @@ def read(
 
     Args:
         table: `line`, `text` and perhaps `prefix`.
-        separator: literal between fields (' | '), or None when labels alone tell fields apart.
-        marker: the word that introduces the step number; every text has it. '' when the texts start behind it.
+        separator: as in Kind, like the other arguments that it names.
+        marker: as there.
         ends: whether the file's last line ended with a newline; else its last number may be cut.
-        first: names of the first numbers, where their labels do not name them.
-        shape: what stands behind the marker; other lines are left.
-        needs: literals of every line that is worth a look of its own.
-        skip: names of numbers that nobody wants.
+        first: as there.
+        shape: the regular expression of Kind.begins.
+        needs: as there.
+        skip: as there.
     """
+    kind = kind_of(separator, marker=marker, first=first, shape=shape, needs=needs, skip=skip)
+    return read_on(table, kind, None, ends=ends)
+
+
+def read_on(table: pl.DataFrame, kind: Kind, begun: Begun | None, *, ends: bool) -> Fields:
+    """As read, of the lines that are left where some are read already."""
     again = bool((table["line"].diff() == 0).any())
     if again:  # what a bar redraws has one line number: rows are told apart by their own
         table, lines = table.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("line")), table["line"]
-    fields = _read(table, separator, marker, first, re.compile(shape), needs, skip)
+    fields = _read(table, kind, begun)
     fields = fields if ends else _distrust_last(fields, table)
     return _numbered(fields, lines) if again else fields
 
@@ -79,60 +131,70 @@ def _numbered(fields: Fields, lines: pl.Series) -> Fields:
     return Fields(wide, left, lines.gather(fields.cut).to_list(), lines.gather(fields.odd).to_list())
 
 
-def _read(
-    table: pl.DataFrame,
-    separator: str | None,
-    marker: str,
-    first: Sequence[str],
-    begins: re.Pattern[str],
-    needs: Sequence[str],
-    skip: Sequence[str],
-) -> Fields:
+def learn(texts: Sequence[str], kind: Kind) -> Layout | None:
+    """The layout of the first of some lines, None where it is no step line."""
+    samples = [_behind(text, kind.marker) for text in texts]
+    if not kind.begins.match(samples[0]) or not all(word in texts[0] for word in kind.needs):
+        return None
+    layout = layouts.learn(samples, kind.separator, kind.first, kind.skip)
+    if layout is None or not kind.marker:
+        return layout
+    return replace(
+        layout,
+        bare=all(text.startswith(kind.marker) for text in texts),
+        late=any((layout.separator or " ") in text.split(kind.marker, 1)[0] for text in texts),
+    )
+
+
+def _read(table: pl.DataFrame, kind: Kind, begun: Begun | None) -> Fields:
     parts: list[pl.DataFrame] = []
     main: Layout | None = None
     cut: list[int] = []
     rest = table
     misses = 0
-    while len(rest) and len(parts) < _LAYOUTS and misses < 4:
-        texts = rest["text"].slice((len(rest) * misses) // 4, 32).to_list()
-        samples = [_behind(text, marker) for text in texts]
-        likely = begins.match(samples[0]) and all(word in texts[0] for word in needs)
-        layout = layouts.learn(samples, separator, first, skip) if likely else None
-        if layout is not None and marker:
-            layout = replace(
-                layout,
-                bare=all(text.startswith(marker) for text in texts),
-                late=any((layout.separator or " ") in text.split(marker, 1)[0] for text in texts),
-            )
-        found = _fitting(rest, layout, marker) if layout is not None else None
+    while (len(rest) or begun is not None) and len(parts) < _LAYOUTS and misses < 4:
+        if begun is not None:
+            layout: Layout | None = begun.layout
+        else:
+            layout = learn(rest["text"].slice((len(rest) * misses) // 4, SAMPLES).to_list(), kind)
+        found = _fitting(rest, layout, kind.marker, begun) if layout is not None else None
+        begun = None
         if layout is None or found is None or not len(found[0]) or (len(found[0]) == 1 and (parts or len(rest) > 8)):
             misses += 1
             continue
         misses = 0
         got, rest = found
         main = main or layout
-        begun = layout.names == main.names[: len(layout.names)]  # else it is a line of another kind, and whole
-        if main.end and not layout.end and begun and layout.names[-1:] and layout.pieces[-1]:
+        whole = layout.names == main.names[: len(layout.names)]  # else it is a line of another kind, and whole
+        if main.end and not layout.end and whole and layout.names[-1:] and layout.pieces[-1]:
             cut.extend(got["line"].to_list())
             got = got.drop(layout.names[-1])
         parts.append(got)
-    if needs:
-        rest = rest.filter(pl.all_horizontal(*(pl.col("text").str.contains(word, literal=True) for word in needs)))
+    if kind.needs:
+        rest = rest.filter(pl.all_horizontal(*(pl.col("text").str.contains(word, literal=True) for word in kind.needs)))
     known = max((names_of(part) for part in parts), key=len, default=[])
-    slow, left, short = _one_by_one(rest, separator, marker, first, known, main.end if main else "", begins)
+    slow, left, short = _one_by_one(rest, kind, known, main.end if main else "")
     if slow is not None:
         parts.append(slow)
-    wide = pl.concat(parts, how="diagonal").sort("line", maintain_order=True) if parts else _none(first)
+    wide = pl.concat(parts, how="diagonal") if parts else _none(kind.first)
+    if not wide["line"].is_sorted():
+        wide = wide.sort("line", maintain_order=True)
     return Fields(wide, left, sorted(cut + short), rest["line"].to_list())
 
 
-def _fitting(table: pl.DataFrame, layout: Layout, marker: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows that fit the layout and the lines that do not: what is alike to the byte first, then what is split at literals."""
-    alike, rest = line_forms.apply(table, layout, marker)
-    if alike is not None and not len(rest):
-        return alike, rest
+def _fitting(
+    table: pl.DataFrame, layout: Layout, marker: str, begun: Begun | None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows that fit the layout and the lines that do not: what is alike to the byte first, then what is split at literals.
+
+    Rows that were read already come first.
+    """
+    alike, rest = line_forms.apply(table, layout, marker) if len(table) else (None, table)
+    rows = [rows for rows in (begun.alike if begun else None, alike) if rows is not None]
+    if rows and not len(rest):
+        return pl.concat(rows), rest
     split, rest = layouts.apply(rest, layout, marker)
-    return split if alike is None else pl.concat([alike, split.select(alike.columns)]), rest
+    return pl.concat([*rows, split.select(rows[0].columns)]) if rows else split, rest
 
 
 def names_of(wide: pl.DataFrame) -> list[str]:
@@ -149,18 +211,13 @@ def _none(first: Sequence[str]) -> pl.DataFrame:
 
 
 def _one_by_one(
-    table: pl.DataFrame,
-    separator: str | None,
-    marker: str,
-    first: Sequence[str],
-    known: list[str],
-    end: str,
-    begins: re.Pattern[str],
+    table: pl.DataFrame, kind: Kind, known: list[str], end: str
 ) -> tuple[pl.DataFrame | None, pl.DataFrame, list[int]]:
     """Lines of no layout: rows of known names, lines without any, numbers of the lines that are cut.
 
     A cut line lacks what closes its like, or its names are the first few of theirs: its last number is then not trusted.
     """
+    marker, first = kind.marker, kind.first
     rows: list[dict[str, float | str]] = []
     left: list[tuple[int, str]] = []
     cut: list[int] = []
@@ -168,7 +225,7 @@ def _one_by_one(
     prefixes = table["prefix"].to_list() if "prefix" in table.columns else [""] * len(table)
     for line, whole, prefix in zip(table["line"].to_list(), table["text"].to_list(), prefixes, strict=True):
         text = _behind(whole, marker)
-        found = pairs(text, separator, first) if begins.match(text) else []
+        found = pairs(text, kind.separator, first) if kind.begins.match(text) else []
         if _is_cut(text, found, known, end):
             cut.append(line)
             found = found[:-1] if text.rstrip()[-1:] in _OPEN else found

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from gdiag.errors import UsageError
@@ -32,7 +34,11 @@ _ENDS_TYPE: Final = np.isin(np.arange(256), list(b"0123456789_tlr"))
 """Bytes that end the name of such a type."""
 _LONGEST_TYPE: Final = len("np.bfloat16_")
 _AT_ONCE: Final = 1 << 18
-"""Bytes that are searched for brackets at a time: few enough for the processor's cache."""
+"""Bytes that are searched at a time: few enough for the processor's cache."""
+_PART: Final = 1 << 22
+"""Bytes that one thread searches before it takes others."""
+_CHANGED: Final = np.isin(np.arange(256), list(b"\x00\x01\r\x1b"))
+"""Control characters that do not stay in a clean console."""
 
 _TAG: Final = r"""(?x:
     \d{1,5}:\ ?(?=\D|\d{1,5}:)                      # srun -l
@@ -113,13 +119,47 @@ def _typed(data: bytes) -> bool:
     return False
 
 
+def newlines(data: bytes) -> npt.NDArray[np.int64] | None:
+    """Where the newlines stand; None where there are escapes, carriage returns or bytes that `clean` takes away.
+
+    One look at every byte, parts of the data side by side.
+    """
+    view = np.frombuffer(data, dtype=np.uint8)
+    starts = range(0, len(view), _PART)
+    with ThreadPoolExecutor(2) as threads:
+        parts = list((threads.map if len(starts) > 1 else map)(lambda at: _ends(view, at, at + _PART), starts))
+    if any(part is None for part in parts):
+        return None
+    return np.concatenate([np.empty(0, np.int64), *(part for part in parts if part is not None)])
+
+
+def _ends(view: npt.NDArray[np.uint8], start: int, stop: int) -> npt.NDArray[np.int64] | None:
+    """As newlines, of one part."""
+    found = []
+    for at in range(start, min(stop, len(view)), _AT_ONCE):
+        piece = view[at : min(at + _AT_ONCE, stop)]
+        controls = np.flatnonzero(piece < ord(" "))
+        kinds = piece[controls]
+        ends = kinds == ord("\n")
+        if not ends.all():
+            if _CHANGED[kinds].any():
+                return None
+            controls = controls[ends]
+        found.append(controls + at)
+    return np.concatenate(found)
+
+
 def lines(data: bytes) -> pl.DataFrame:
     """Lines of a console: `line` (Int64, 1-based) and `text` (String, never null, blank ones included).
 
     Terminal escapes and NUL bytes are gone; what stood between carriage returns (progress bars redrawn in place) becomes
     rows of their own with the same line number. Bytes that are no UTF-8 become U+FFFD.
     """
-    data = clean(data)
+    return lines_of_clean(clean(data))
+
+
+def lines_of_clean(data: bytes) -> pl.DataFrame:
+    """As lines, of data that are clean."""
     if not data:
         return pl.DataFrame(schema={"line": pl.Int64, "text": pl.String})
     table = pl.read_csv(

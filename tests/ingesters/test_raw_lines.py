@@ -1,0 +1,115 @@
+"""Step lines read before they become text: the same is found as when every line is text first."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from gdiag.ingesters import console, fields, raw_lines
+from gdiag.ingesters import text as plain
+from gdiag.ingesters.reading import Options
+from tests.ingesters.console_samples import FORMATS, losses
+from tests.ingesters.console_samples import given as console_of
+
+GRAMMARS = {name: module._GRAMMAR for name, (module, _) in FORMATS.items() if hasattr(module, "_GRAMMAR")}
+OTHERS = (
+    "", " ", "saving checkpoint at iteration 40", "Traceback (most recent call last):", "\tdeep", "tensor(", "2.5)", "loss tensor(2.5)",
+    "lr np.float32(3e-4) step 3", "\x1b[31mred\x1b[0m", "bar 1\rbar 2", "a\0b", "a\x01b", "é ß 漢", "step:", "(", "x" * 5000,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Short consoles are read as long ones are."""
+    monkeypatch.setattr(raw_lines, "_LEAST", 0)
+    yield
+
+
+def agree(data: bytes, grammar: console.Grammar) -> None:
+    """What is found is the same, and no line is lost or told twice."""
+    options = Options()
+    mine = console.find(console_of(data), options, grammar)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(raw_lines, "begin", lambda data, kind, ends: (None, plain.lines(data)))
+        other = console.find(console_of(data), options, grammar)
+    assert_frame_equal(mine.wide, other.wide, check_exact=True)
+    assert_frame_equal(mine.rejects, other.rejects)
+    for name in ("notes", "config", "finished"):
+        assert getattr(mine, name) == getattr(other, name), name
+    left = other.table.filter(~other.table["line"].is_in(mine.wide["line"].to_list()))
+    assert_frame_equal(mine.table.filter(~mine.table["line"].is_in(mine.wide["line"].to_list())), left)
+
+
+def many(name: str, count: int = 400) -> list[bytes]:
+    _, line = FORMATS[name]
+    return [line(7 * i, loss).encode() for i, loss in enumerate(losses(count, seed=count), 1)]
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_a_whole_console(name: str) -> None:
+    agree(b"\n".join(many(name)) + b"\n", GRAMMARS[name])
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+@pytest.mark.parametrize("end", [b"\r\n", b"\r"])
+def test_other_line_endings(name: str, end: bytes) -> None:
+    agree(end.join(many(name)) + end, GRAMMARS[name])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(list(GRAMMARS)), st.integers(0, 10**6), st.integers(0, 40))
+def test_among_other_and_damaged_lines(name: str, seed: int, damage: int) -> None:
+    rng = random.Random(seed)
+    lines = many(name, rng.randint(20, 300))
+    for _ in range(damage):
+        at = rng.randrange(len(lines))
+        what = rng.randrange(6)
+        if what == 0:
+            lines.insert(at, rng.choice(OTHERS).encode())
+        elif what == 1:
+            lines[at] = lines[at][: rng.randrange(len(lines[at]) + 1)]
+        elif what == 2:
+            lines[at] += rng.choice([lines[at], b" ", b"\xff\xfe"])
+        elif what == 3:
+            place = rng.randrange(len(lines[at]) + 1)
+            lines[at] = lines[at][:place] + rng.choice(OTHERS).encode() + lines[at][place:]
+        elif what == 4:
+            lines[at] = lines[at].replace(b"1", b"nan", 1)
+        else:
+            lines[at] = b"[rank%d]: " % rng.randrange(3) + lines[at]
+    text = b"\n".join(lines)
+    agree(text[: rng.randrange(len(text))] if rng.random() < 0.5 else text + b"\n" * rng.randrange(3), GRAMMARS[name])
+
+
+def test_prefixes_of_several_lengths() -> None:
+    lines = [f"{'ab' * (i % 5)}{i % 7}> ".encode() + line for i, line in enumerate(many("megatron"))]
+    agree(b"\n".join(lines) + b"\n", GRAMMARS["megatron"])
+
+
+def test_nearly_all_lines_are_read_as_bytes() -> None:
+    data = b"\n".join(many("megatron", 3000)) + b"\n"
+    grammar = GRAMMARS["megatron"]
+    kind = fields.kind_of(grammar.separator, marker=grammar.marker, shape=grammar.shape, needs=grammar.needs)
+    begun, rest = raw_lines.begin(data, kind)
+    assert begun is not None
+    assert len(begun.alike) + len(rest) == 3000
+    assert len(rest) < 150
+
+
+@pytest.mark.parametrize("size", [0, 1, (1 << 22) - 1, 1 << 22, (1 << 22) + 7])
+def test_newlines_are_found_across_parts(size: int) -> None:
+    data = bytearray(b"x" * size)
+    places = sorted({p for p in (0, 5, (1 << 18) - 1, 1 << 18, (1 << 22) - 1, 1 << 22, size - 1) if 0 <= p < size})
+    for place in places:
+        data[place] = ord("\n")
+    found = plain.newlines(bytes(data))
+    assert found is not None
+    assert found.tolist() == places
+    for byte in b"\r\0\x01\x1b":
+        assert plain.newlines(bytes(data) + bytes([byte])) is None
+    assert plain.newlines(bytes(data) + b"\t\x7f\x08") is not None
