@@ -23,6 +23,8 @@ _LAST: Final = re.compile(rf"{NUMBER}$")
 _OPEN: Final = tuple("0123456789.,eE+-")
 """Characters after which a number may go on."""
 _LAYOUTS: Final = 16
+_FEW: Final = 8
+"""Lines of a further kind."""
 SAMPLES: Final = 32
 """Lines that a layout is learnt from."""
 SHAPE: Final = r"[\s:=#\[]*\d"
@@ -162,6 +164,9 @@ def _read(table: pl.DataFrame, kind: Kind, begun: Begun | None) -> Fields:
         if layout is None or found is None or not len(found[0]) or (len(found[0]) == 1 and (parts or len(rest) > 8)):
             misses += 1
             continue
+        if main is not None and len(found[0]) < _FEW and _stops_early(layout, main):
+            misses += 1  # they may be cut, which is seen line by line
+            continue
         misses = 0
         got, rest = found
         main = main or layout
@@ -180,6 +185,11 @@ def _read(table: pl.DataFrame, kind: Kind, begun: Begun | None) -> Fields:
     if not wide["line"].is_sorted():
         wide = wide.sort("line", maintain_order=True)
     return Fields(wide, left, sorted(cut + short), rest["line"].to_list())
+
+
+def _stops_early(layout: Layout, main: Layout) -> bool:
+    """Whether lines of a layout have the first names of the main one's, and nothing closes either."""
+    return not main.end and layout.names == main.names[: len(layout.names)] and len(layout.names) < len(main.names)
 
 
 def _fitting(

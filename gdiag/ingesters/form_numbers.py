@@ -129,13 +129,18 @@ def fits(data: Bytes, starts: Places, form: Form) -> Mask:
 
 
 def _bytes(data: Bytes, starts: Places, width: int) -> Bytes:
-    """(lines, width) bytes from each start on; what would stand behind the data's end is NUL."""
+    """(lines, width) bytes from each start on, the starts rising; what would stand behind the data's end is NUL."""
     last = len(data) - width
-    if last < 0 or starts[-1] > last:
-        data = np.concatenate([data[starts[0] :], np.zeros(width, dtype=np.uint8)])
-        starts, last = starts - starts[0], len(data) - width
-    anywhere = np.ndarray(last + 1, f"V{width}", data, strides=(1,))
-    return anywhere[starts].view(np.uint8).reshape(-1, width)
+    inside = int(np.searchsorted(starts, last, side="right"))
+    parts = []
+    if inside:
+        anywhere = np.ndarray(last + 1, f"V{width}", data, strides=(1,))
+        parts.append(anywhere[starts[:inside]].view(np.uint8).reshape(-1, width))
+    for start in starts[inside:].tolist():
+        row = np.zeros((1, width), dtype=np.uint8)
+        row[0, : len(data) - start] = data[start:]
+        parts.append(row)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _span(rows: Bytes, form: Form) -> tuple[Bytes, Bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 import polars as pl
@@ -94,11 +95,12 @@ def _find(samples: Sequence[str], separator: str | None, first: Sequence[str]) -
 
 
 def _learn(samples: Sequence[str], separator: str | None, first: Sequence[str]) -> Layout | None:
-    parsed = [tokens.literals(piece) for piece in tokens.pieces(samples[0], separator)]
+    literals = lru_cache(tokens.literals)  # most pieces stand in many lines
+    parsed = [literals(piece) for piece in tokens.pieces(samples[0], separator)]
     shape = [[part.strip() for part in between] for between, _ in parsed]
     alike: list[list[list[str]]] = []
     for text in samples:
-        other = [tokens.literals(piece) for piece in tokens.pieces(text, separator)]
+        other = [literals(piece) for piece in tokens.pieces(text, separator)]
         if [[part.strip() for part in between] for between, _ in other] == shape:
             alike.append([numbers for _, numbers in other])
     seen: dict[str, int] = {}

@@ -73,19 +73,20 @@ def apply(table: pl.DataFrame, layout: Layout, marker: str) -> tuple[pl.DataFram
             _of_length(data, offsets, np.flatnonzero(lengths == length), length, grammar, found, threads)
     if not found.taken.any():
         return None, table
-    columns = [table["line"]]
+    whole = found.taken.all()
+    kept = table if whole else table.filter(pl.Series(found.taken))
+    columns = [kept["line"]]
     if marker and not layout.bare:
-        columns.append(table.select(pl.col("text").str.head(pl.Series(found.prefix)).alias("prefix")).to_series())
+        head = pl.Series(found.prefix[found.taken])
+        columns.append(kept.select(pl.col("text").str.head(head).alias("prefix")).to_series())
     elif "prefix" in table.columns:
-        columns.append(table["prefix"])
-    columns += numbers(grammar, found)
-    if found.taken.all():
-        return pl.DataFrame(columns), table.clear()
-    return pl.DataFrame(columns).filter(pl.Series(found.taken)), table.filter(pl.Series(~found.taken))
+        columns.append(kept["prefix"])
+    columns += numbers(grammar, found, slice(None) if whole else found.taken)
+    return pl.DataFrame(columns), table.clear() if whole else table.filter(pl.Series(~found.taken))
 
 
-def numbers(grammar: Grammar, found: Found, taken: Mask | slice = slice(None)) -> Iterable[pl.Series]:
-    """The numbers of all lines, or of those taken, by their names."""
+def numbers(grammar: Grammar, found: Found, taken: Mask | slice) -> Iterable[pl.Series]:
+    """The numbers of the lines taken, by their names."""
     for slot, values in zip(grammar.named, found.values, strict=True):
         kept = values[taken]
         yield pl.Series(slot.name, kept * slot.scale if slot.scale != 1.0 else kept)

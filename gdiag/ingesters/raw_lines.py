@@ -21,6 +21,7 @@ from gdiag.ingesters.form_numbers import Bytes, Form, Found, Mask, Places
 
 _PROBES: Final = 128
 """Places of a console at which a step line is looked at."""
+_ROUNDS: Final = 4
 _LEAST: Final = 1 << 16
 """Content with less than so many bytes is made text at once."""
 
@@ -64,11 +65,11 @@ def _begin(data: bytes, stops: Places, kind: Kind, *, ends: bool, cleaned: bool)
     probes = _probes(data, marker)
     likely = np.zeros(line_forms.LONGEST + 2, dtype=bool)
     likely[[stop - start for start, stop in probes]] = True
-    lengths = np.minimum(stops - starts, line_forms.LONGEST + 1)
-    lines = np.flatnonzero(likely[lengths])
+    lines = np.flatnonzero(likely[np.minimum(stops - starts, line_forms.LONGEST + 1)])
     view = np.frombuffer(data, dtype=np.uint8)
     found = form_numbers.nothing(len(grammar.named), len(lines))
-    _read(view, starts[lines], lengths[lines], probes, grammar, found)
+    at = np.searchsorted(starts[lines], [start for start, _ in probes])
+    _read(view, starts[lines], stops[lines], grammar, found, at)
     if not ends:
         found.taken[np.flatnonzero(found.taken)[-2:]] = False
     if found.taken.sum() < 2:
@@ -83,21 +84,26 @@ def _begin(data: bytes, stops: Places, kind: Kind, *, ends: bool, cleaned: bool)
 
 
 def _read(
-    view: Bytes, starts: Places, lengths: Places, probes: list[tuple[int, int]], grammar: line_forms.Grammar, found: Found
-) -> None:  # fmt: skip
-    """The lines that are of the form of a step line looked at."""
+    view: Bytes, starts: Places, stops: Places, grammar: line_forms.Grammar, found: Found, probes: Places
+) -> None:
+    """The lines that are of the form of a line looked at; then of one of those that are left, while that takes any."""
+    lengths = stops - starts
     with ThreadPoolExecutor(line_forms.THREADS) as threads:
-        for length, forms in _forms(view, probes, grammar).items():
-            rows = np.flatnonzero(lengths == length)
-            if len(rows) >= line_forms.FEW:
-                line_forms.read(view, starts, rows, forms, found, threads)
+        for _ in range(_ROUNDS):
+            before = found.taken.sum()
+            for length, forms in _forms(view, starts[probes], lengths[probes], grammar).items():
+                rows = np.flatnonzero((lengths == length) & ~found.taken)
+                if len(rows) >= line_forms.FEW:
+                    line_forms.read(view, starts, rows, forms, found, threads)
+            left = np.flatnonzero(~found.taken)
+            if len(left) < line_forms.FEW or found.taken.sum() == before:
+                return
+            probes = left[:: max(1, len(left) // _PROBES)]
 
 
-def _forms(view: Bytes, probes: list[tuple[int, int]], grammar: line_forms.Grammar) -> dict[int, list[Form]]:
-    """Forms of the step lines looked at, by their length."""
+def _forms(view: Bytes, left: Places, lengths: Places, grammar: line_forms.Grammar) -> dict[int, list[Form]]:
+    """Forms of the lines that begin there, by their length."""
     forms: dict[int, list[Form]] = {}
-    left = np.array([start for start, _ in probes])
-    lengths = np.array([stop - start for start, stop in probes])
     while len(left):
         length = int(lengths[0])
         alike = np.arange(len(left)) == 0

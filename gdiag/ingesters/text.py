@@ -224,8 +224,8 @@ def _nothing(name: str, count: int, kind: type[pl.DataType]) -> pl.Series:
 
 
 def _some(texts: pl.Series) -> list[str]:
-    """At most 96 of the texts, from all through them, for a first look."""
-    return [text for text in texts.gather_every(max(1, len(texts) // 64)).head(96).to_list() if text]
+    """At most 96 of the texts, from all through them and each once, for a first look."""
+    return [text for text in dict.fromkeys(texts.gather_every(max(1, len(texts) // 64)).head(96).to_list()) if text]
 
 
 def zone_minutes(tz: str | None) -> int | ZoneInfo:
