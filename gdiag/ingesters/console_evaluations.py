@@ -38,7 +38,7 @@ def rows(rest: pl.DataFrame, wide: pl.DataFrame) -> pl.DataFrame:
         wide: step rows with `line`, `step` and their labels.
     """
     empty = pl.DataFrame(schema=_SCHEMA)
-    if not len(wide) or any(_canonical(name) == "eval_loss" for name in wide.columns):
+    if not len(rest) or not len(wide) or any(_canonical(name) == "eval_loss" for name in wide.columns):
         return empty
     known = wide.select("line", pl.col("step").cast(pl.Int64, strict=False).alias("near")).drop_nulls().sort("line")
     if not len(known):
