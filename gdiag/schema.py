@@ -29,7 +29,7 @@ line: 1-based line (text) or row (binary, tables) in that source."""
 STEP_METRICS: Final = {
     "time": "s", "elapsed": "s", "epoch": "", "loss": "nat", "eval_loss": "nat", "grad_norm": "", "grad_norm_clipped": "",
     "lr": "", "step_time": "s", "data_time": "s", "compute_time": "s", "comm_time": "s", "tokens": "", "samples": "",
-    "tokens_per_s": "1/s", "batch_size": "", "seq_len": "", "loss_scale": "", "skipped": "", "param_norm": "",
+    "tokens_per_s": "1/s", "samples_per_s": "1/s", "batch_size": "", "seq_len": "", "loss_scale": "", "skipped": "", "param_norm": "",
     "update_norm": "", "param_checksum": "", "sample_start": "", "sample_end": "", "token_entropy": "nat", "duplicate_share": "",
     "memory": "B", "output_logit": "", "attention_logit": "",
 }  # fmt: skip

@@ -29,7 +29,10 @@ from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD507"
 NAME = "associated-events"
-NEEDS: tuple[str, ...] = ("steps.step_time|steps.time|steps.elapsed|steps.tokens_per_s", "steps.loss")
+NEEDS: tuple[str, ...] = (
+    "steps.step_time|steps.time|steps.elapsed|steps.tokens_per_s|steps.samples_per_s",
+    "steps.loss",
+)
 
 
 def analyze(run: RunView, *, q: float = 0.05, lag: int = 2) -> list[Finding]:

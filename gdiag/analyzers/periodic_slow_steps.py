@@ -31,7 +31,7 @@ from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD503"
 NAME = "periodic-slow-steps"
-NEEDS: tuple[str, ...] = ("steps.step_time|steps.time|steps.elapsed|steps.tokens_per_s",)
+NEEDS: tuple[str, ...] = ("steps.step_time|steps.time|steps.elapsed|steps.tokens_per_s|steps.samples_per_s",)
 
 _INTERVALS: Final = {
     "save_interval": "checkpoint", "checkpoint_interval": "checkpoint", "save_steps": "checkpoint",
@@ -70,7 +70,7 @@ def analyze(run: RunView) -> list[Finding]:
                 NAME,
                 Severity.INFO,
                 f"a step takes {multiple(slow.ratio)} times as long every {_steps(rhythm.period)} steps"
-                f"{' or oftener' if rhythm.period < 2 * view.interval else ''}"
+                f"{' or oftener' if view.interval > 1 and rhythm.period < 2 * view.interval else ''}"
                 f"{f', as the {meaning} interval does' if meaning else ''}{timing.held_by(slow)}: {cost:.1f} % of the time",
                 timing.place(run, view, slow),
                 tuple(evidence),

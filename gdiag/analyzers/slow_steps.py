@@ -28,7 +28,7 @@ from gdiag.model import Finding, Measure, Severity
 
 CODE = "GD504"
 NAME = "slow-steps"
-NEEDS: tuple[str, ...] = ("steps.step_time|steps.time|steps.elapsed|steps.tokens_per_s",)
+NEEDS: tuple[str, ...] = ("steps.step_time|steps.time|steps.elapsed|steps.tokens_per_s|steps.samples_per_s",)
 
 
 def analyze(run: RunView, *, ratio: float = 1.25, lost: float = 0.02, count: int = 5) -> list[Finding]:
@@ -50,10 +50,6 @@ def analyze(run: RunView, *, ratio: float = 1.25, lost: float = 0.02, count: int
     return found
 
 
-def _counted(rows: int, step: int) -> str:
-    return f"Step {step} takes" if rows == 1 else f"{rows} steps from step {step} on take"
-
-
 def _finding(
     run: RunView, view: StepTimeView, slow: Slowdown, rows: Ints, share: float, heavy: bool, lost: float
 ) -> Finding:
@@ -64,13 +60,18 @@ def _finding(
     cause = timing.held_by(slow)
     if slow.bad_values >= 0.5:
         cause = ", their values not finite or their updates skipped"
+    who, whose = (
+        (f"Step {times.step[rows[0]]} takes", "its")
+        if len(rows) == 1
+        else (f"{len(rows)} steps from step {times.step[rows[0]]} on take", "their")
+    )
     where = run.where(
         times.row(int(rows[0])), last_step=int(times.step[rows[-1]]), last_time=last if last == last else None
     )
     return Finding(
         CODE, NAME, Severity.WARNING if heavy else Severity.INFO,
-        f"{_counted(len(rows), int(times.step[rows[0]]))} {multiple(slow.ratio)} times as long as their neighbours, "
-        f"the longest {slow.worst:.4g} s{cause}: {100 * share:.1f} % of the time since",
+        f"{who} {multiple(slow.ratio)} times as long as {whose} neighbours, "
+        f"{timing.slowest(view, slow)}{cause}: {100 * share:.1f} % of the time since",
         where,
         (
             *timing.evidence(view, slow, 1.25),

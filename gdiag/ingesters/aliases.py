@@ -83,6 +83,12 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "per_device_tokens_per_sec", "tokens_per_gpu_tokens_s_gpu", "tokens_per_gpu_per_second_tgs", "tokens_s_device", "train_tokens_per_second", "throughput_device_tps", "mtps",
         "throughput_device_tokens_per_second", "speed_wps", "token_throughput", "tokens_throughput",
     ),
+    "samples_per_s": (
+        "samples_per_s", "samples_per_sec", "samples_per_second", "samples_sec", "samples_s", "train_samples_per_second",
+        "throughput_samples_per_sec", "throughput_samples_per_second", "examples_per_second", "examples_per_sec", "examples_sec",
+        "sequences_per_second", "sequences_per_sec", "images_per_second", "images_per_sec", "imgs_per_sec", "img_per_sec", "img_sec", "images_sec",
+        "samplespersec", "curr_samples_per_sec", "currsamplespersec", "throughput_device_samples_per_sec",
+    ),
     "batch_size": (
         "batch_size", "global_batch_size", "bsz", "effective_batch_size", "total_batch_size", "train_batch_size",
         "num_sequences", "batchsize", "gbs",

@@ -8,7 +8,18 @@ from typing import Final
 import polars as pl
 
 _KEYS: Final = ("line", "run", "rank", "step")
-_SHARED: Final = ("epoch", "time", "elapsed", "tokens", "samples", "tokens_per_s", "step_time", "batch_size", "seq_len")
+_SHARED: Final = (
+    "epoch",
+    "time",
+    "elapsed",
+    "tokens",
+    "samples",
+    "tokens_per_s",
+    "samples_per_s",
+    "step_time",
+    "batch_size",
+    "seq_len",
+)
 """Metrics that any row may carry and that do not make it a training row."""
 
 

@@ -19,6 +19,8 @@ from gdiag.measures.step_time import Bools
 
 DENSE = 0.2
 """Share of rows with a pause from which they weigh on a running median and on the spread above it."""
+LASTING = 0.5
+"""Share of the log over which a habit lasts; slow steps that begin and end are an episode."""
 LEAST = 8
 """Rows of the rarer kind."""
 EVEN = 0.9
@@ -53,9 +55,11 @@ def find(y: Floats, judged: Bools, least: float) -> Dense | None:
     rest = y[use] - low
     split = _split(rest)
     high = rest > split
-    if not DENSE * len(use) / 4 <= high.sum() < len(use):
+    if not 2 <= high.sum() < len(use):
         return None
     first, last = np.flatnonzero(high)[[0, -1]]
+    if last - first < LASTING * len(use):
+        return None
     share = (high.sum() - 1) / max(1, last - first)
     calm, slow = rest[~high], rest[high]
     apart = float(np.median(slow) - np.median(calm))

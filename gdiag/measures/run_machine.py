@@ -50,7 +50,8 @@ def telemetry(run: RunView) -> Telemetry | None:
     if run.counted is not None:
         return run.counted
     stamps = run.series("time").value
-    elapsed = None if len(stamps) >= 2 or run.step_times is None else step_stamps(run.step_times.times)
+    times = run.step_times.times if run.step_times is not None else None
+    elapsed = None if len(stamps) >= 2 or times is None or times.rate else step_stamps(times)
     used = run.gpus["source"].unique().drop_nulls().to_list() if "source" in run.gpus.columns else []
     columns = [run.records.sources[i].columns for i in used]
     return health.telemetry(run.gpus, columns, stamps, elapsed, run.own(run.records.facts))

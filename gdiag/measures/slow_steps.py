@@ -18,6 +18,9 @@ from gdiag.measures.levels import centred_median, robust_sigma
 from gdiag.measures.segments import Ints
 from gdiag.measures.step_time import Bools, StepTimes
 
+LASTING = 0.3
+"""Share of the log over which a rhythm lasts that is not seen in all of it, unless it is there from the first period on."""
+
 
 @dataclass(frozen=True, slots=True)
 class SlowSteps:
@@ -167,6 +170,9 @@ def _sureness(step: Ints, at: Ints, ticks: Floats, period: float, hits: Ints, wi
     inside = int(ticks[-1] - ticks[0]) + 1
     rows = int(hits[-1] - hits[0]) + 1
     slow = int(((at >= hits[0]) & (at <= hits[-1])).sum())
+    early = step[hits[0]] - step[0] <= 2.5 * period
+    if rows < LASTING * len(step) and not early:
+        return 0.0, 0.0
     chosen = 2 * np.log10(len(at))
     return len(ticks) / inside, log10_tail(inside, len(ticks), min(0.9, width * slow / rows)) + chosen
 

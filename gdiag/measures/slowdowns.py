@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from gdiag.measures.levels import Kind
 from gdiag.measures.segments import Ints
 from gdiag.measures.slow_steps import Rhythm, SlowSteps
 from gdiag.measures.step_time import Bools, Share, StepTimes, excess_share
+
+ALIKE: Final = 0.02
+"""Relative difference below which steps have the same work."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,9 @@ class Slowdown:
     """The part of the step that holds the added time."""
     shares: dict[str, float]
     seconds_lost: float
-    load_ratio: float
-    """Work per step inside over before (tokens, or batch × sequence); 1 when it does not vary."""
+    """Beyond what more work per step accounts for; in `StepTimes.seconds`, whatever they are of."""
+    load_ratio: float | None
+    """Work per step inside over before; None where nothing says how much a step has to do."""
     certain: bool = True
     rows: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """The slow steps, for slow steps and rhythms."""
@@ -92,9 +96,10 @@ def _changed(times: StepTimes, change: levels.Change, interval: float) -> Slowdo
         before = index <= change.start
     share, shares = excess_share(times, inside, before)
     stretch = times.seconds[change.start : change.end + 1]
+    load = _load_ratio(times, inside, before)
     return Slowdown(
         change.kind, change.start, change.end, change.before, change.after, float(np.max(stretch)), share, shares,
-        float(np.sum(np.maximum(0.0, stretch - change.before))) * interval, _load_ratio(times, inside, before), change.certain,
+        float(np.sum(np.maximum(0.0, stretch - change.before * max(1.0, load or 1.0)))) * interval, load, change.certain,
     )  # fmt: skip
 
 
@@ -125,8 +130,15 @@ def _by_part(times: StepTimes, found: SlowSteps, rows: Ints) -> list[Ints]:
     return [rows[label == name] for name in dict.fromkeys(label.tolist())]
 
 
-def _load_ratio(times: StepTimes, inside: Bools, before: Bools) -> float:
-    if times.load is None or not inside.any() or not before.any():
-        return 1.0
-    there = float(np.nanmedian(times.load[before]))
-    return float(np.nanmedian(times.load[inside])) / there if there > 0 else 1.0
+def _load_ratio(times: StepTimes, inside: Bools, before: Bools) -> float | None:
+    """Work per step inside over before; None also where it falls on as an average over the past would after a slowdown."""
+    if times.load is None:
+        return None
+    now, then = (load[np.isfinite(load)] for load in (times.load[inside], times.load[before]))
+    if not len(now) or not len(then):
+        return None
+    parts = [float(np.median(part)) for part in np.array_split(now, 4) if len(part)]
+    ratio = float(np.median(now) / np.median(then))
+    if ratio > 1 + ALIKE and parts[-1] < parts[0] / (1 + ALIKE):
+        return None
+    return ratio if abs(ratio - 1) > ALIKE else 1.0

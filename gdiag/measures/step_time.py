@@ -18,6 +18,7 @@ Basis = Literal["logged", "cumulative column", "time stamps", "elapsed time", "t
 Share = Literal["data", "communication", "compute", "mixed", "unknown"]
 
 PARTS: Final[dict[str, Share]] = {"data_time": "data", "comm_time": "communication", "compute_time": "compute"}
+RATES: Final = ("tokens_per_s", "samples_per_s")
 WARM_UP_ROWS: Final = 20
 """Rows after the first one of a run that may hold compilation, autotuning and filling of the loader."""
 
@@ -39,8 +40,10 @@ class StepTimes:
     parts: dict[str, Floats]
     """data_time, comm_time, compute_time where logged [s]; NaN where absent."""
     load: Floats | None
-    """Tokens or samples per step where batch size, sequence length or a token counter say so, else None."""
+    """Work of each step, of any unit, where a counter, batch size and length, or a throughput beside the time say so."""
     basis: Basis
+    rate: str = ""
+    """The column that stands for the time where basis is throughput: `seconds` are then those of one token or sample."""
 
     def __len__(self) -> int:
         return len(self.step)
@@ -58,10 +61,10 @@ def step_times(frame: pl.DataFrame, restarts: Sequence[int] = ()) -> StepTimes |
     """Step times of a trajectory (one row per step, increasing); None when nothing says how long steps took.
 
     A column that only grows is a running total and is differenced. Without one, differences of time stamps, then of
-    elapsed time, then the inverse of the throughput stand for it.
+    elapsed time stand for it, then the inverse of the throughput, which is the time of one token or sample.
     """
     rows = frame.sort("step")
-    seconds, basis = _seconds(rows)
+    seconds, basis, rate = _seconds(rows)
     if seconds is None:
         return None
     good = np.isfinite(seconds) & (seconds > 0)
@@ -77,18 +80,18 @@ def step_times(frame: pl.DataFrame, restarts: Sequence[int] = ()) -> StepTimes |
         judged[at : at + max(2, warm // 4)] = False
     return StepTimes(
         step=step, seconds=seconds[good], time=_column(rows, "time")[good], source=place[0], line=place[1], judged=judged,
-        bad_values=_bad(rows)[good], load=_load(rows, good), basis=basis,
+        bad_values=_bad(rows)[good], load=_load(rows, seconds, good, basis), basis=basis, rate=rate,
         parts={name: _column(rows, name)[good] for name in PARTS if name in rows.columns and rows[name].count()},
     )  # fmt: skip
 
 
-def _seconds(rows: pl.DataFrame) -> tuple[Floats | None, Basis]:
+def _seconds(rows: pl.DataFrame) -> tuple[Floats | None, Basis, str]:
     logged = _column(rows, "step_time")
     finite = logged[np.isfinite(logged)]
     if len(finite) >= 2:
         if _running_total(finite):
-            return _per_step(logged, rows), "cumulative column"
-        return logged, "logged"
+            return _per_step(logged, rows), "cumulative column", ""
+        return logged, "logged", ""
     named: tuple[tuple[str, Basis], ...] = (("time", "time stamps"), ("elapsed", "elapsed time"))
     for name, basis in named:
         column = _column(rows, name)
@@ -97,13 +100,13 @@ def _seconds(rows: pl.DataFrame) -> tuple[Floats | None, Basis]:
             # NOTE: stamps of whole seconds say nothing about steps that take less than some tens of them.
             resolution = _resolution(column)
             if np.isfinite(gaps).any() and np.nanmedian(gaps) > 5 * resolution:
-                return gaps, basis
-    rate = _column(rows, "tokens_per_s")
-    if (np.isfinite(rate) & (rate > 0)).sum() >= 30:
-        load = _load(rows, np.ones(rows.height, dtype=bool))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return (load if load is not None else 1.0) / rate, "throughput"
-    return None, "logged"
+                return gaps, basis, ""
+    for name in RATES:
+        rate = _column(rows, name)
+        if (np.isfinite(rate) & (rate > 0)).sum() >= 30:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return 1.0 / rate, "throughput", name
+    return None, "logged", ""
 
 
 def _running_total(values: Floats) -> bool:
@@ -147,22 +150,31 @@ def _bad(rows: pl.DataFrame) -> Bools:
     return bad
 
 
-def _load(rows: pl.DataFrame, good: Bools) -> Floats | None:
-    """What a step has to do, where it varies: its tokens, else batch size × sequence length."""
-    tokens = _column(rows, "tokens")
-    if np.isfinite(tokens).sum() > 10:
-        load = _per_step(tokens, rows)
-    else:
-        load = np.ones(rows.height)
-        for name in ("batch_size", "seq_len"):
-            column = _column(rows, name)
-            if np.isfinite(column).any():
-                load = load * np.where(np.isfinite(column), column, np.nanmedian(column))
-    load = load[good]
-    known = load[np.isfinite(load) & (load > 0)]
-    if len(known) < 10 or known.max() <= 1.02 * known.min():
+def _load(rows: pl.DataFrame, seconds: Floats, good: Bools, basis: Basis) -> Floats | None:
+    """What each step has to do: its tokens or samples, else batch size × sequence length, else throughput × time.
+
+    None where nothing says it, and for times of single tokens or samples, which do not grow with it.
+    """
+    if basis == "throughput":
         return None
-    return load
+    load: Floats | None = None
+    totals = [_column(rows, name) for name in ("tokens", "samples")]
+    sizes = [_column(rows, name) for name in ("batch_size", "seq_len")]
+    rates = [_column(rows, name) for name in RATES]
+    total = next((column for column in totals if np.isfinite(column).sum() > 10), None)
+    rate = next((column for column in rates if np.isfinite(column).sum() > 10), None)
+    if total is not None:
+        load = _per_step(total, rows)
+    elif np.isfinite(sizes[0]).any():
+        load = np.prod([np.where(np.isfinite(c), c, np.nanmedian(c)) for c in sizes if np.isfinite(c).any()], axis=0)
+    elif rate is not None:
+        load = rate * seconds
+    elif np.isfinite(sizes[1]).any():
+        load = sizes[1]
+    if load is None:
+        return None
+    load = np.where(load > 0, load, np.nan)[good]
+    return load if np.isfinite(load).sum() >= 10 else None
 
 
 def _column(rows: pl.DataFrame, name: str) -> Floats:

@@ -111,7 +111,7 @@ def place(
     sure = view.zone_known or (alignment is not None and alignment.how in ("inferred", "same clock"))
     time, last_time = (start + offset, end + offset) if timed else (None, None)
     nowhere = Place(None, None, time, last_time, sure, None, None, None)
-    if alignment is None or not alignment.usable or times is None:
+    if alignment is None or not alignment.usable or times is None or times.rate:
         return nowhere
     stamps = step_stamps(times)
     if not np.isfinite(stamps).any():

@@ -33,6 +33,7 @@ from gdiag.triage.sentences import (
     leaps,
     machines_own,
     many_jump,
+    more_work,
     moved_together,
     nearby,
     no_after_effect,
@@ -49,6 +50,7 @@ from gdiag.triage.sentences import (
     repeats_end,
     rougher,
     said,
+    same_work,
     steady_lr,
     stopped_over_numbers,
     time_limit,
@@ -229,6 +231,11 @@ RULES: Final[tuple[Rule, ...]] = (
     *(Rule(cause, "telemetry", -2.2, clocks_fell) for cause in ("dataloader_stall", "network_congestion", "memory_pressure")),
     Rule("unknown_step_time_drift", "telemetry", 0.4, clocks_fell),
     Rule("dataloader_stall", "telemetry", -2.0, said("share", "compute", "the added time is compute time", "GD501", "GD502", "GD504")),
+    # A larger batch takes longer and is no slowdown: logged work decides, the noise of a larger batch is evidence.
+    Rule("config_change", "config", 3.5, more_work),
+    Rule("config_change", "config", -2.2, same_work),
+    Rule("config_change", "loss", 2.2, said("batch", "grown", "loss and gradient noise fall as those of a larger batch do", "GD501", "GD502")),
+    Rule("config_change", "loss", -1.5, said("batch", "unchanged", "the noise of loss and gradient is that of an unchanged batch", "GD501", "GD502")),
     # Benchmarks: the share of the limit names the path; a fall at large messages is congestion or flow control.
     Rule("transport_fallback", "telemetry", 2.6, path("PCIe", "TCP")),
     Rule("link_fault", "telemetry", 1.8, path("half", "one of four")),
@@ -261,6 +268,10 @@ _PORTS: Final[tuple[Columns, str]] = (
     ("ports.value", "nvlinks.line", "modules.value"),
     "port counters of the hosts at several moments, each with host and date",
 )
+_WORK: Final[Columns] = (
+    "steps.batch_size", "steps.tokens", "steps.samples", "steps.tokens_per_s", "steps.samples_per_s",
+)  # fmt: skip
+"""What a step has to do, or may be taken from."""
 WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
     "bad_batch": (
         (("steps.sample_start", "steps.samples"), "sample ids per step, to replay the batch"),
@@ -289,7 +300,7 @@ WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
         (("steps.sample_start", "steps.samples"), "sample ids per step"),
     ),
     "config_change": (
-        (("steps.batch_size", "steps.seq_len"), "batch size and sequence length per step"),
+        (_WORK, "batch size or tokens per step"),
         (("steps.grad_norm",), "the gradient norm: as rough as before where data or settings changed, rougher where the updates did"),
     ),
     "vanishing_gradient": ((("layers.grad_norm",), "per-layer gradient norms"),),
@@ -300,6 +311,7 @@ WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
     "dataloader_stall": ((("steps.data_time",), "data-loading time per step"),),
     "straggler": ((("steps.rank",), "step or compute time per rank"),),
     "unknown_step_time_drift": (
+        (_WORK, "batch size or tokens per step: a larger batch takes longer"),
         (("gpus.clock_sm",), "GPU clocks and event reasons beside the step log"),
         (("steps.comm_time",), "communication time per step"),
         (("steps.data_time",), "data-loading time per step"),

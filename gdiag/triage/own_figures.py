@@ -97,7 +97,10 @@ def scale_rate(case: Case) -> str:
 
 def compare_settings(case: Case) -> str:
     """What changed at the onset, as far as it was logged."""
-    ratios = (("batch size", case.number("batch_ratio")), ("sequence length", case.number("seq_len_ratio")))
+    ratios = (
+        ("batch size", case.number("batch_ratio")), ("sequence length", case.number("seq_len_ratio")),
+        ("work per step", case.number("load_ratio")),
+    )  # fmt: skip
     seen = [f"{what} ×{ratio:.3g}" for what, ratio in ratios if ratio is not None and abs(ratio - 1) > 0.05]
     at = f" step {case.onset}" if case.onset is not None else " the onset"
     known = f" (logged: {', '.join(seen)})" if seen else ""

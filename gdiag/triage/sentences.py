@@ -175,6 +175,19 @@ def clocks_fell(case: Case) -> str | None:
     return finding.message if finding is not None and finding.measure("lacking") is not None else None
 
 
+def more_work(case: Case) -> str | None:
+    """Steps with more to do, which explains at least half of the added time."""
+    work, ratio = case.number("load_ratio", "GD501", "GD502"), case.number("ratio", "GD501", "GD502")
+    if work is None or ratio is None or work <= 1 or work - 1 < 0.5 * (ratio - 1):
+        return None
+    return f"a step has {work:.3g} times the work it had"
+
+
+def same_work(case: Case) -> str | None:
+    """Steps with as much to do as before."""
+    return "a step has as much work as before" if case.number("load_ratio", "GD501", "GD502") == 1 else None
+
+
 def firmware(case: Case) -> str | None:
     """The network card's own firmware or heat, as the kernel reports it."""
     finding = case.find("GD710")

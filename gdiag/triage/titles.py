@@ -61,6 +61,11 @@ def title(case: Case) -> str:
         name = "Layers without gradient"
     if case.lead.code == "GD209":
         name = "Update norm surges" if case.pattern == "gradient_explosion" else "Updates out of their usual range"
+    if case.lead.code in {"GD501", "GD502"} and case.severity is Severity.INFO:
+        work = case.lead.number("load_ratio")
+        name = (
+            f"Steps have {work:.3g} times the work" if work is not None else "Batch size may have grown: longer steps"
+        )
     if case.lead.code == "GD306":
         kind = str(case.lead.measure("kind"))
         name = BY_KIND.get(kind, name).format(case.lead.number("schedule_steps_per_step") or 0)

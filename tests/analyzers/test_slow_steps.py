@@ -62,3 +62,21 @@ def test_a_lone_step_near_the_end_is_worth_a_word_only_where_it_is_far_slower() 
     seconds[1980] *= 4
     (finding,) = slow_steps.analyze(made_runs.view(timed(seconds)))
     assert finding.message.startswith("Step 1980 takes")
+
+
+def test_one_slow_step_and_its_neighbours() -> None:
+    seconds = noisy()
+    seconds[1200] *= 400
+    (finding,) = slow_steps.analyze(made_runs.view(timed(seconds)))
+    assert finding.message.startswith("Step 1200 takes ")
+    assert " times as long as its neighbours, the longest " in finding.message
+    assert "e+" not in finding.message
+
+
+def test_a_throughput_alone_is_told_in_its_own_unit() -> None:
+    seconds = noisy()
+    seconds[AT] *= 5
+    (finding,) = slow_steps.analyze(made_runs.view({"samples_per_s": 512 / seconds}))
+    assert "the slowest at " in finding.message
+    assert " samples/s" in finding.message
+    assert finding.measure("seconds_lost") is None

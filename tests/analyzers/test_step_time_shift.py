@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from gdiag.analyzers import step_time_shift
 from gdiag.model import Severity
@@ -51,3 +52,72 @@ def test_a_larger_batch_explains_it() -> None:
     (finding,) = step_time_shift.analyze(made_runs.view(timed(shifted(by=1.25), batch_size=batch)))
     assert finding.severity is Severity.INFO
     assert finding.number("load_ratio") == 1.25
+
+
+def test_a_throughput_that_holds_is_a_larger_batch() -> None:
+    seconds = shifted(by=1.5)
+    rate = np.where(np.arange(2000) < 1200, 1.0, 1.5) * 1e6 / seconds
+    for column in ("tokens_per_s", "samples_per_s"):
+        (finding,) = step_time_shift.analyze(made_runs.view(timed(seconds, **{column: rate})))
+        assert finding.severity is Severity.INFO
+        assert finding.number("load_ratio") == pytest.approx(1.5, abs=0.02)
+        assert finding.message.endswith("with 1.5 times the work per step")
+        assert finding.measure("seconds_lost") is None
+
+
+@pytest.mark.parametrize("column", ["tokens", "samples"])
+def test_a_counter_that_runs_faster_is_a_larger_batch(column: str) -> None:
+    total = np.cumsum(np.where(np.arange(2000) < 1200, 512.0, 768.0))
+    (finding,) = step_time_shift.analyze(made_runs.view(timed(shifted(by=1.5), **{column: total})))
+    assert finding.severity is Severity.INFO
+
+
+def test_a_throughput_that_falls_is_a_slowdown() -> None:
+    seconds = shifted(by=1.5)
+    (finding,) = step_time_shift.analyze(made_runs.view(timed(seconds, tokens_per_s=1e6 / seconds)))
+    assert finding.severity is Severity.WARNING
+    assert finding.number("load_ratio") == 1
+    assert "batch" not in finding.message
+
+
+def test_an_average_throughput_that_lags_does_not_hide_a_slowdown() -> None:
+    seconds = shifted(by=2.0)
+    average = 1e6 * np.arange(1, 2001) / np.cumsum(seconds)
+    (finding,) = step_time_shift.analyze(made_runs.view(timed(seconds, samples_per_s=average)))
+    assert finding.severity is Severity.WARNING
+
+
+def test_noise_that_falls_with_the_shift_is_a_larger_batch() -> None:
+    rng = np.random.default_rng(6)
+    calmer = np.where(np.arange(2000) < 1200, 1.0, 0.5)
+    loss, grad = 3 + 0.05 * calmer * rng.standard_normal(2000), np.exp(0.2 * calmer * rng.standard_normal(2000))
+    (finding,) = step_time_shift.analyze(made_runs.view(timed(shifted(by=3.9), loss=loss, grad_norm=grad)))
+    assert finding.severity is Severity.INFO
+    assert finding.measure("batch") == "grown"
+    assert "as with a batch that has grown" in finding.message
+
+
+def test_noise_that_stays_speaks_against_a_larger_batch() -> None:
+    rng = np.random.default_rng(6)
+    loss, grad = 3 + 0.05 * rng.standard_normal(2000), np.exp(0.2 * rng.standard_normal(2000))
+    (finding,) = step_time_shift.analyze(made_runs.view(timed(shifted(by=3.9), loss=loss, grad_norm=grad)))
+    assert finding.severity is Severity.WARNING
+    assert finding.measure("batch") == "unchanged"
+    assert "batch" not in finding.message
+
+
+def test_where_nothing_decides_both_are_named_with_the_column_that_would() -> None:
+    (finding,) = step_time_shift.analyze(made_runs.view(timed(shifted(by=1.2))))
+    assert finding.severity is Severity.WARNING
+    assert finding.message.endswith(
+        "a larger batch would do the same, and neither batch size nor tokens per step is logged"
+    )
+    (finding,) = step_time_shift.analyze(made_runs.view(timed(shifted(by=1.2), batch_size=np.full(2000, 256.0))))
+    assert "batch" not in finding.message
+
+
+def test_a_throughput_alone_is_told_in_its_own_unit() -> None:
+    (finding,) = step_time_shift.analyze(made_runs.view({"tokens_per_s": 2e6 / shifted(by=1.25)}))
+    assert finding.message.startswith("throughput falls by 20.")
+    assert finding.message.endswith(" tokens/s")
+    assert finding.measure("seconds_lost") is None

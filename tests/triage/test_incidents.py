@@ -148,6 +148,18 @@ def test_titles_say_what_the_finding_is() -> None:
     assert incidents(finding("GD008", 100))[0].title == "The run ended abnormally at step 100"
 
 
+def test_steps_that_have_more_to_do_are_named_so() -> None:
+    more = finding("GD501", 100, severity=INFO, evidence=(Measure("load_ratio", 2.0), Measure("ratio", 1.97)))
+    assert incidents(more)[0].title == "Steps have 2 times the work from step 100"
+    assert incidents(more)[0].causes[0].cause == "config_change"
+    grown = finding("GD501", 100, severity=INFO, evidence=(Measure("batch", "grown"), Measure("ratio", 1.97)))
+    assert incidents(grown)[0].title == "Batch size may have grown: longer steps from step 100"
+    assert incidents(grown)[0].causes[0].cause == "config_change"
+    same = finding("GD501", 100, evidence=(Measure("load_ratio", 1.0), Measure("ratio", 1.97)))
+    assert incidents(same)[0].title == "Step time shifts up from step 100"
+    assert "config_change" not in {c.cause for c in incidents(same)[0].causes}
+
+
 def test_a_non_finite_loss_is_dated_to_itself_in_the_title() -> None:
     (incident,) = incidents(finding("GD101", 12, 90, CRITICAL), finding("GD102", 9, 11))
     assert incident.onset_step == 9

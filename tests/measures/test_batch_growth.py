@@ -1,0 +1,64 @@
+"""Noise of a larger batch, told from a slower machine, in every noise family."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdiag.measures.batch_growth import Growth, growth
+from tests.analyzers import made_runs
+from tests.measures.made import NOISES, Floats, Noise, noise
+
+ROWS, AT = 2400, 1200
+
+
+def curves(kind: Noise, seed: int, batch: Floats) -> tuple[Floats, Floats]:
+    """Loss and gradient norm whose noise falls with the root of the batch."""
+    rng = np.random.default_rng([seed, NOISES.index(kind)])
+    steps = np.arange(ROWS)
+    loss = (2.7 + 8.1 * (1 + steps / 25) ** -0.45) * np.exp(noise(kind, ROWS, rng) / np.sqrt(batch))
+    grad = 0.5 * (1 + steps / 100) ** -0.3 * np.exp(0.2 * rng.standard_normal(ROWS) / np.sqrt(batch))
+    return loss, grad
+
+
+def seen(kind: Noise, seed: int, times: float, ratio: float) -> Growth:
+    loss, grad = curves(kind, seed, np.where(np.arange(ROWS) < AT, 1.0, times))
+    run = made_runs.view({"loss": loss, "grad_norm": grad})
+    return growth(run.series("loss"), run.series("grad_norm"), AT - 1, AT, ratio)
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_a_batch_twice_as_large(kind: Noise) -> None:
+    verdicts = [seen(kind, seed, 2.0, 1.95).verdict for seed in range(6)]
+    assert verdicts.count("grown") >= 5
+    assert "unchanged" not in verdicts
+
+
+@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize("ratio", [1.2, 2.0, 4.0])
+def test_a_slower_machine_is_never_a_larger_batch(kind: Noise, ratio: float) -> None:
+    verdicts = [seen(kind, seed, 1.0, ratio).verdict for seed in range(6)]
+    assert "grown" not in verdicts
+    if ratio == 4:
+        assert verdicts.count("unchanged") >= 5
+
+
+def test_a_small_growth_cannot_be_told() -> None:
+    assert seen("gauss", 1, 1.1, 1.1).verdict == "open"
+
+
+def test_figures() -> None:
+    found = seen("gauss", 2, 4.0, 4.0)
+    assert found.expected == 0.5
+    assert found.loss == pytest.approx(0.5, abs=0.12)
+    assert found.grad_norm == pytest.approx(0.5, abs=0.12)
+
+
+def test_few_rows_rounded_losses_and_no_columns_say_nothing() -> None:
+    nothing = made_runs.view({"step_time": np.ones(10)}).series("loss")
+    assert growth(nothing, nothing, 5, 6, 2.0) == Growth(2**-0.5, None, None, 0.0)
+    loss, _ = curves("gauss", 3, np.ones(ROWS))
+    rounded = made_runs.view({"loss": np.round(loss, 1)}).series("loss")
+    assert growth(rounded, nothing, AT - 1, AT, 2.0).loss is None
+    short = made_runs.view({"loss": loss[:120]}).series("loss")
+    assert growth(short, nothing, 59, 60, 2.0).loss is None
