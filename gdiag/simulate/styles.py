@@ -64,12 +64,13 @@ _WANDB = {
 }  # fmt: skip
 _OLMO = {
     "step": "step", "loss": "train/CrossEntropyLoss", "grad_norm": "optim/total_grad_norm", "lr": "optim/learning_rate_group0",
-    "tokens": "throughput/total_tokens", "eval_loss": "eval/validation/CrossEntropyLoss", "rank": "rank", **_DATA,
+    "tokens": "throughput/total_tokens", "eval_loss": "eval/validation/CrossEntropyLoss", "rank": "rank",
+    "param_norm": "optim/param_norm", "update_norm": "optim/pre_clip_update_norm", **_DATA,
 }  # fmt: skip
 _COMPOSER = {
     "step": "time/batch", "loss": "loss/train/total", "grad_norm": "l2_norm/grad/global", "lr": "lr-DecoupledAdamW/group0",
     "tokens": "time/token", "samples": "time/sample", "eval_loss": "eval_loss", "rank": "rank", "time": "timestamp",
-    "step_time": "step_time", **_DATA,
+    "step_time": "step_time", "param_norm": "param_norm", "update_norm": "update_norm", **_DATA,
 }  # fmt: skip
 _LEVANTER = {
     "step": "_step", "time": "_timestamp", "loss": "train/loss", "grad_norm": "grad/norm/total", "lr": "optim/learning_rate",
@@ -78,7 +79,7 @@ _LEVANTER = {
 }  # fmt: skip
 _HF = {
     "loss": "loss", "grad_norm": "grad_norm", "lr": "learning_rate", "eval_loss": "eval_loss", "step": "step", "rank": "rank",
-    "tokens": "num_input_tokens_seen", **_DATA,
+    "tokens": "num_input_tokens_seen", "param_norm": "param_norm", "update_norm": "update_norm", **_DATA,
 }  # fmt: skip
 _NEOX = {
     "step": "iteration", "loss": "train/lm_loss", "lr": "train/learning_rate", "grad_norm": "train/grad_norm",
@@ -107,7 +108,7 @@ STYLES: Final[tuple[Style, ...]] = (
     Style("levanter", "metrics.jsonl", _jsonl(_LEVANTER, _layer_names("grad/norm/{}", "params/norm/{}", "updates/norm/{}"), "text"),
           ALL - {"parts", "scale", "output", "memory"}),
     Style("neox", "metrics.jsonl", _jsonl(_NEOX, _layer_names("gradient_norms/{}", "param_norms/{}", "update_norms/{}")),
-          ALL - {"parts", "output", "memory", "params", "updates"}),
+          ALL - {"parts", "output", "memory", "params", "updates", "tokens"}),
     Style("megatron", "train.log", consoles.megatron, frozenset({"grad", "lr", "time", "scale", "eval", "tokens"}), averaged=True),
     Style("torchtitan", "train.log", consoles.torchtitan, frozenset({"grad", "time"})),
     Style("nanogpt", "train.log", consoles.nanogpt, frozenset({"time", "eval"})),
