@@ -56,7 +56,7 @@ def with_batch(slow: Slowdown, seen: Growth | None) -> str:
     if seen is None or seen.verdict == "unchanged" or (seen.verdict == "open" and seen.evidence < -1):
         return ""
     if seen.verdict == "open":
-        return "; a larger batch would do the same, and neither batch size nor tokens per step is logged"
+        return "; a larger batch or longer sequences would do the same, and no tokens per step are logged"
     told = [
         f"{name} noise falls to {value:.2f} of what it was"
         for name, value in (("loss", seen.loss), ("gradient", seen.grad_norm))

@@ -311,7 +311,7 @@ WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
     "dataloader_stall": ((("steps.data_time",), "data-loading time per step"),),
     "straggler": ((("steps.rank",), "step or compute time per rank"),),
     "unknown_step_time_drift": (
-        (_WORK, "batch size or tokens per step: a larger batch takes longer"),
+        (_WORK, "batch size or tokens per step: more work takes longer"),
         (("gpus.clock_sm",), "GPU clocks and event reasons beside the step log"),
         (("steps.comm_time",), "communication time per step"),
         (("steps.data_time",), "data-loading time per step"),

@@ -110,7 +110,7 @@ def test_where_nothing_decides_both_are_named_with_the_column_that_would() -> No
     (finding,) = step_time_shift.analyze(made_runs.view(timed(shifted(by=1.2))))
     assert finding.severity is Severity.WARNING
     assert finding.message.endswith(
-        "a larger batch would do the same, and neither batch size nor tokens per step is logged"
+        "a larger batch or longer sequences would do the same, and no tokens per step are logged"
     )
     (finding,) = step_time_shift.analyze(made_runs.view(timed(shifted(by=1.2), batch_size=np.full(2000, 256.0))))
     assert "batch" not in finding.message
