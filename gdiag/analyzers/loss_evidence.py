@@ -10,6 +10,7 @@ import numpy as np
 from gdiag.measures.continuation import continuation
 from gdiag.measures.loss_events import LossEvent, LossView
 from gdiag.measures.onset import Onset, onset_context
+from gdiag.measures.resume import earlier_stretch
 from gdiag.measures.run import RunView
 from gdiag.model import Location, Measure, Severity
 
@@ -128,6 +129,9 @@ EARLY_ROWS = 6
 def _moved(event: LossEvent) -> Iterable[Measure]:
     """How the loss gets to its new level, and how it goes on from there."""
     yield Measure("at_once", _at_once(event))
+    like = earlier_stretch(event.curve, event.onset) if event.path.kind == "trajectory" else None
+    if like is not None:
+        yield Measure("like_step", event.step(like), "step")
     seen = continuation(event.curve, event.path.curve("grad_norm"), event.onset, event.level)
     if seen is None:
         return

@@ -178,6 +178,26 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
     )  # fmt: skip
 
 
+def earlier_stretch(loss: Curve, i: int) -> int | None:
+    """Row of the curve before row `i` from which on it once ran as it runs from `i` on, and not as it was to run there.
+
+    A log that marks no restart may show one so: nothing but weights of that time learns the same once more.
+    """
+    value = loss.value
+    if i < 8 or len(loss) - i < 6 * FIRST_ROWS:
+        return None
+    until = min(len(loss), i + TAIL_ROWS)
+    rows, old = value[i:until], value[max(0, i - NOISE_ROWS) : i]
+    noise = max(mad_sigma(np.diff(old)) / sqrt(2), 1e-6 * abs(float(np.median(old)))) * _inflation(old)
+    before = float(np.median(value[max(0, i - REFERENCE_ROWS) : i]))
+    excess = rows - (_onward(loss, i, until) + before)
+    gain = float(np.median(value[: min(5, i)])) - before
+    limit = max(SIGMAS * 1.25 * noise * sqrt(1 / FIRST_ROWS), LEVEL_SHARE * abs(before), GAIN_SHARE * gain)
+    level = before + float(np.median(excess[:FIRST_ROWS]))
+    like = _like(value[:i], rows, level, limit) if level - before > limit else None
+    return like if like is not None and _repeats(value[:i], like, rows, excess, noise) else None
+
+
 def _like(old: Floats, rows: Floats, level: float, limit: float) -> int | None:
     """Row of the curve before with the level of the first rows after; None where that is no place of a checkpoint."""
     width = min(len(rows), 2 * FIRST_ROWS)

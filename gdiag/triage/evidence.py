@@ -31,6 +31,7 @@ from gdiag.triage.sentences import (
     in_a_layer,
     kind,
     leaps,
+    learns_again,
     machines_own,
     many_jump,
     more_work,
@@ -55,6 +56,7 @@ from gdiag.triage.sentences import (
     stopped_over_numbers,
     time_limit,
     unflagged,
+    wears_off,
     weights_jump,
 )
 
@@ -162,9 +164,13 @@ RULES: Final[tuple[Rule, ...]] = (
     # Resume. Repeated or skipped sample ids are proof; a level that returns speaks for a lost optimizer state.
     Rule("optimizer_state_lost", "resume", 2.2, said("kind", "transient", "the loss rises at the resume and returns within tens of steps", "GD109")),
     Rule("optimizer_state_lost", "resume", 2.6, first_after_restart),
+    Rule("optimizer_state_lost", "loss", 0.9, wears_off),
     Rule("resume_mismatch", "resume", 2.2, said("kind", "level", "the loss level after the resume differs and stays", "GD109")),
     Rule("resume_mismatch", "resume", 3.0, said("kind", "fresh_model", "the loss after the resume is back at its start", "GD109")),
     Rule("resume_mismatch", "resume", 3.0, said("kind", "older_checkpoint", "the loss goes on as it once did from an earlier step", "GD109")),
+    # Without a mark of a restart the curve alone tells: the loss learns once more what it had learned, as it did then.
+    Rule("resume_mismatch", "loss", 2.2, learns_again),
+    *(Rule(cause, "loss", -2.0, learns_again) for cause in ("config_change", "data_order", "data_repeated", "lr_too_high", "optimizer_instability")),
     Rule("resume_mismatch", "layer", 3.5, weights_jump),
     Rule("silent_data_corruption", "layer", -1.5, many_jump),
     Rule("optimizer_state_lost", "gradient", 1.6, at_least("update_jump", 1.5, "the first updates after the resume are {:.1f} times as large as before: moments or their bias correction are gone", "GD109")),
@@ -293,7 +299,10 @@ WANTED: Final[dict[str, tuple[tuple[Columns, str], ...]]] = {
         (("layers.grad_norm",), "per-layer gradient norms per rank"),
     ),
     "optimizer_state_lost": ((("events.step",), "restart and checkpoint lines of the console"),),
-    "resume_mismatch": ((("steps.sample_start", "steps.samples"), "sample ids per step: other data look like other weights"),),
+    "resume_mismatch": (
+        (("steps.sample_start", "steps.samples"), "sample ids per step: other data look like other weights"),
+        (("events.step",), "restart and checkpoint lines of the console, with the step saved inside the checkpoint that was loaded"),
+    ),
     "data_repeated": ((("steps.sample_start", "steps.samples"), "sample ids per step: samples seen again are proof"),),
     "data_order": (
         (("steps.eval_loss",), "the validation loss: it moves when the model was harmed and stays flat when the data changed"),

@@ -74,6 +74,16 @@ def no_after_effect(case: Case) -> str | None:
     return f"no after-effect: the level after recovery differs by {effect:+.3f} nat"
 
 
+def wears_off(case: Case) -> str | None:
+    """A spike that wears off over tens of steps, as one after lost moments does; a console marks the restart, a curve does not."""
+    back, every = case.number("recovery_step", "GD102"), case.number("log_interval", "GD102") or 1
+    if back is None or case.onset is None or back - case.onset <= max(BRIEF_STEPS, 4 * every) or case.find("GD109"):
+        return None
+    return (
+        f"the loss takes {back - case.onset:.0f} steps to come back, as after a restart without the optimizer's state"
+    )
+
+
 def after_effect(case: Case) -> str | None:
     """The level after the event stays raised."""
     effect, noise = case.number("after_effect", "GD102", "GD105"), case.number("noise", "GD102", "GD105")
@@ -401,6 +411,14 @@ def goes_on(*, gradients: bool) -> Sentence:
         return f"training goes on as before at the new level: {noise:.1f} times the noise in the loss, {rough:.1f} times in the gradient norm"
 
     return sentence
+
+
+def learns_again(case: Case) -> str | None:
+    """A loss that runs on from a step of its own past, in a log that marks no restart there."""
+    like = case.number("like_step", "GD104", "GD105")
+    if like is None or case.find("GD109") is not None:
+        return None
+    return f"the loss falls from there as it once did from step {like:.0f} on: the weights may be those of a checkpoint of that time"
 
 
 def rougher(case: Case) -> str | None:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gdiag.measures.resume import Kind, Resume
+from gdiag.measures.resume import Kind, Resume, earlier_stretch
 from gdiag.schema import TABLES
 from tests.analyzers.made_runs import view
 from tests.measures.made import NOISES, Floats, Noise, noise
@@ -170,3 +170,31 @@ def test_a_loss_lower_than_the_curve_leads_to_is_lower() -> None:
     assert seen.kind == "lower"
     assert abs(seen.before - 10 * 220**-0.25) < 0.05
     assert abs(seen.jump + 0.4) < 0.06
+
+
+def learned_once_more(rows: int, at: int, old: int, seed: int = 0) -> Floats:
+    """A curve that from row `at` on runs as it did from row `old` on."""
+    place = np.where(np.arange(rows) < at, np.arange(rows), np.arange(rows) - at + old)
+    level = 2.7 + 8.1 * (1 + place / 25) ** -0.45
+    return np.asarray(level + noise("gauss", rows, np.random.default_rng(seed)) * level, dtype=np.float64)
+
+
+@pytest.mark.parametrize("unit", [0.01, 1.0, 100.0])
+def test_an_older_checkpoint_shows_without_a_mark_of_a_restart(unit: float) -> None:
+    for seed in range(4):
+        run = view({"loss": unit * learned_once_more(1500, 900, 250, seed)})
+        like = earlier_stretch(run.series("loss"), 900)
+        assert run.resumes == []
+        assert like is not None
+        assert abs(like - 250) < 40
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_neither_a_step_nor_a_rise_that_fades_learns_again(kind: Noise) -> None:
+    level = 2.7 + 8.1 * (1 + np.arange(1500) / 25) ** -0.45
+    for seed in range(4):
+        loss = level * np.exp(noise(kind, 1500, np.random.default_rng(seed)))
+        for excess in (np.full(600, 0.6), fading(1.0, 30, 600), np.full(600, 0.0)):
+            moved = loss.copy()
+            moved[900:] += excess
+            assert earlier_stretch(view({"loss": moved}).series("loss"), 900) is None

@@ -444,3 +444,19 @@ def test_rougher_gradients_speak_against_other_data_at_a_step_of_the_loss() -> N
         return scores(step_up(Measure("at_once", True), Measure("grad_roughness_ratio", ratio)))["config_change"]
 
     assert share(2.5) < 0.5 * share(1.0)
+
+
+def test_a_loss_that_learns_again_names_the_checkpoint_and_what_would_decide() -> None:
+    best = rank(step_up(Measure("at_once", True), Measure("like_step", 120.0)))[0]
+    assert (best.cause, best.band) == ("resume_mismatch", "medium")
+    assert "from step 120 on" in best.supports[0]
+    assert any("checkpoint" in column for column in best.missing)
+    assert any("sample ids" in column for column in best.missing)
+
+
+@pytest.mark.parametrize(("back", "named"), [(104, False), (180, True)])
+def test_a_spike_that_wears_off_may_follow_a_restart_that_nothing_marks(back: int, named: bool) -> None:
+    causes = {c.cause: c for c in rank(spike(Measure("recovery_step", back), Measure("log_interval", 1)))}
+    assert ("optimizer_state_lost" in causes) is named
+    if named:
+        assert causes["optimizer_state_lost"].missing == ("restart and checkpoint lines of the console",)
