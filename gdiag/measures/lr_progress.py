@@ -63,7 +63,9 @@ def exhausted(schedule: Schedule, lr: Points, loss: Curve, *, share: float, left
     risen = 0 if schedule.warmup_end is None else schedule.warmup_end - first
     before = (elapsed >= max(turn / 2, float(risen))) & (elapsed < turn)
     after = elapsed >= turn + 0.1 * (elapsed[-1] - turn)
-    if before.sum() < 8 or after.sum() < 12:
+    # A rate that is as good as zero for half a run needs no proof by a loss whose noise, or few rows, hide its descent.
+    idle = rest >= IDLE_LEFT and _spent(lr, i) <= IDLE_SPENT * rest
+    if before.sum() < (4 if idle else 8) or after.sum() < 12:
         return None
     slope, level = _descent(np.log(elapsed[before] / turn), loss.value[before])
     rows = loss.value[after]
@@ -72,8 +74,6 @@ def exhausted(schedule: Schedule, lr: Points, loss: Curve, *, share: float, left
     error = 1.25 * _noise(rows) * sqrt(1 / len(late) + 4 / before.sum())
     # In log time: the middle of the last half of the rest.
     expected = slope * log((turn + 0.75 * (elapsed[-1] - turn)) / turn)
-    # A rate that is as good as zero for half a run needs no proof by a loss whose noise hides its descent.
-    idle = rest >= IDLE_LEFT and _spent(lr, i) <= IDLE_SPENT * rest
     if expected < max(4 * error, 0.01 * level) and not idle:
         return None
     if gain > MOST_EXPECTED * expected + (2 * error if idle else 0.0):

@@ -74,3 +74,11 @@ def test_a_rate_of_nothing_for_half_a_run_needs_no_proof_in_loud_noise() -> None
 def test_a_rest_that_holds_almost_none_of_the_rate_needs_no_proof_either(share: float, fires: bool) -> None:
     loud = halted(500, 2000) + 2.0 * np.random.default_rng(1).standard_normal(2000)
     assert bool(analyze(view({"lr": gone(500, 2000, share), "loss": loud}))) is fires
+
+
+def test_a_log_of_forty_rows_shows_a_rate_that_is_gone() -> None:
+    loss = np.maximum(2.5, 4.5 - 0.25 * np.arange(40.0)) + 0.1 * np.random.default_rng(1).standard_normal(40)
+    steps = 10 * np.arange(40)
+    lr = np.where(steps < 100, 5e-4 * (1 + np.cos(np.pi * steps / 100)), 1e-7)
+    (finding,) = analyze(view({"step": steps, "lr": lr, "loss": loss}))
+    assert (finding.severity, finding.where.step) == (Severity.WARNING, 100)
