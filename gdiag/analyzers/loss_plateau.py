@@ -58,7 +58,9 @@ def analyze(
     said = f"Loss stays at {found.end:.4g} nat from step {onset} to the end, {found.flat_share:.0%} of the run"
     if idle and share is not None:
         said += f", with the learning rate at {share:.2g} of its peak"
-    severity = Severity.WARNING if idle or found.first >= scratch else Severity.INFO
+    # A model from scratch may fall from its first level to that of the token frequencies within ten rows.
+    first = max(found.first, float(np.median(curve.value[:3])))
+    severity = Severity.WARNING if idle or first >= scratch else Severity.INFO
     where = run.where(curve.finite.row(found.flat_from), last_step=int(curve.step[-1]))
     return [Finding(CODE, NAME, severity, said, where, learning_measures(run, found, level * found.first))]
 

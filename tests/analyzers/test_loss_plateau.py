@@ -61,3 +61,12 @@ def test_quiet_where_the_data_grow_harder() -> None:
     assert analyze(view(columns | {"token_entropy": hardening})) == []
     assert len(analyze(view(columns | {"token_entropy": hardening[::-1]}))) == 1
     assert len(analyze(view(columns | {"token_entropy": np.full(2000, 5.0)}))) == 1
+
+
+def test_a_model_that_falls_to_the_token_frequencies_at_once_began_from_scratch() -> None:
+    loss = 3.4 + np.random.default_rng(3).normal(0, 0.1, 400)
+    loss[:8] = [4.8, 4.6, 4.0, 3.9, 3.7, 3.5, 3.5, 3.4]
+    (finding,) = analyze(view({"loss": loss}))
+    assert finding.severity is Severity.WARNING
+    loss[:8] = 3.7
+    assert [f.severity for f in analyze(view({"loss": loss}))] in ([], [Severity.INFO])
