@@ -22,6 +22,33 @@ def found(*codes: str, least: Severity = Severity.INFO) -> Sentence:
     return sentence
 
 
+def rough_before(case: Case) -> str | None:
+    """GD213's message, unless the gradients had been calm for a quarter of the run before the loss left its level: a rate
+    that was borne for so long did not make them rough, what moved the loss did."""
+    rough = case.find("GD213")
+    if rough is None or rough.severity < Severity.WARNING:
+        return None
+    moved = case.find("GD104", "GD105", "GD101", "GD103", "GD102")
+    first, last = case.facts.first_step, case.facts.last_step
+    if moved is None or moved.where.step is None or rough.where.step is None or first is None or last is None:
+        return rough.message
+    late = moved.where.step > first + 0.25 * (last - first)
+    return None if late and rough.where.step >= moved.where.step else rough.message
+
+
+def flat_from_start(case: Case) -> str | None:
+    """A loss that is flat from the first tenth of the run on: schedules do not decay there."""
+    flat, first, last = case.find("GD108"), case.facts.first_step, case.facts.last_step
+    if flat is None or flat.where.step is None or first is None or last is None or case.find("GD303") is not None:
+        return None
+    share = (flat.where.step - first) / max(1, last - first)
+    return (
+        f"the loss is flat from the first {max(share, 0.01):.0%} of the run on, before schedules decay"
+        if share <= 0.1
+        else None
+    )
+
+
 def nearby(code: str, steps: float = 50, least: Severity = Severity.INFO) -> Sentence:
     """The message of a finding of the run with `code` within `steps` rows of the onset."""
 

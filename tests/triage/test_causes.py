@@ -460,3 +460,22 @@ def test_a_spike_that_wears_off_may_follow_a_restart_that_nothing_marks(back: in
     assert ("optimizer_state_lost" in causes) is named
     if named:
         assert causes["optimizer_state_lost"].missing == ("restart and checkpoint lines of the console",)
+
+
+@pytest.mark.parametrize(("moved_at", "rough_at", "supported"), [(60, 64, True), (800, 801, False), (800, 500, True)])
+def test_gradients_that_turn_rough_with_a_late_event_say_nothing_of_the_rate(
+    moved_at: int, rough_at: int, supported: bool
+) -> None:
+    lead = Finding("GD104", "loss-divergence", Severity.CRITICAL, "rises", Location(run="run", step=moved_at))
+    rough = Finding("GD213", "unstable-gradients", Severity.WARNING, "rough", Location(run="run", step=rough_at))
+    facts = RunFacts("run", first_step=0, last_step=1000)
+    causes = rank(Case("divergence", lead, (lead, rough), facts=facts, onset=moved_at, last=1000))
+    told = [text for cause in causes if cause.cause == "lr_too_high" for text in cause.supports]
+    assert ("rough" in told) is supported
+
+
+@pytest.mark.parametrize(("onset", "best"), [(8, "lr_too_high"), (500, "lr_decayed_early")])
+def test_no_schedule_decays_where_a_run_begins(onset: int, best: str) -> None:
+    lead = Finding("GD108", "loss-plateau", Severity.WARNING, "flat", Location(run="run", step=onset))
+    facts = RunFacts("run", first_step=0, last_step=1000)
+    assert rank(Case("plateau", lead, (lead,), facts=facts, onset=onset, last=1000))[0].cause == best
