@@ -38,7 +38,7 @@ def analyze(run: RunView) -> list[Finding]:
 
 
 def _message(schedule: Schedule) -> str:
-    if schedule.shape == "warmup":
+    if schedule.shape in ("warmup", "range-test"):
         return (
             f"The learning rate still rises at the last row, to {schedule.peak:.3g} after {schedule.warmup_steps} steps"
         )

@@ -1,4 +1,4 @@
-"""Objectives whose level is no measure of progress: what levels of loss and gradient say of two adversaries or a sum of terms."""
+"""Runs in which a raised level is no fault: two adversaries, a sum of terms with changing weights, a range test."""
 
 from __future__ import annotations
 
@@ -16,13 +16,20 @@ LEVELS: Final = OF_LOSS | {"GD103", "GD201", "GD213"}
 """Those, and checks of what two adversaries do to each other: spikes that come back, levels of the gradients."""
 
 
+BROKEN: Final = LEVELS | {"GD101", "GD102", "GD109", "GD202", "GD204", "GD206", "GD302", "GD304"}
+"""Those, and what else a learning rate does that is raised until training breaks."""
+
+
 def weighed(run: RunView, findings: Sequence[Finding]) -> list[Finding]:
     """The findings, those about levels as information where the losses are of two adversaries or a sum of changing weights.
 
     A side's loss rises and its gradients grow as the other side gets better, and neither comes back (Goodfellow et al.
-    2014 have no loss that both lower); only what ends in values that are not finite is a fault by itself.
+    2014 have no loss that both lower); only what ends in values that are not finite is a fault by itself. What breaks in
+    a range test is its result, which GD308 tells: it is left out.
     """
-    config = run.run.config
+    config, schedule = run.run.config, run.schedule
+    if schedule is not None and schedule.shape == "range-test":
+        return [f for f in findings if f.code not in BROKEN]
     codes = (
         LEVELS if config.get("adversarial") is True else OF_LOSS if config.get("variational") is True else frozenset()
     )

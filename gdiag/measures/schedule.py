@@ -25,6 +25,9 @@ GAP = 20.0
 STEEPER = 5.0
 """How many times steeper than its neighbours a change must be to be a jump."""
 
+RANGE, RANGE_ROWS = 100.0, 20
+"""Factor from the first to the last rate, and rows, from which an exponential rise is a range test."""
+
 
 @dataclass(frozen=True, slots=True)
 class Jump:
@@ -107,7 +110,7 @@ def recognise(step: Ints, lr: Floats) -> Schedule | None:
     rows = np.flatnonzero(kept)
     fit = found.fit
     return Schedule(
-        shape="warmup" if rise == len(y) - 1 else found.shape, decay=fit.shape if fit else None,
+        shape=_rising(y) if rise == len(y) - 1 else found.shape, decay=fit.shape if fit else None,
         first_step=int(step[0]), last_step=int(step[-1]),
         warmup_end=int(x[rise]) if rise > 0 else None,
         peak=float(y[top]), peak_step=int(x[top]), floor=float(piece.min()),
@@ -117,6 +120,16 @@ def recognise(step: Ints, lr: Floats) -> Schedule | None:
         jumps=tuple(_jump(x, y, rows, i, back) for i, back in (*early, *found.unexplained)),
         error=fit.error if fit else 0.0, interval=float(np.median(np.diff(step))), quantum=quantum,
     )  # fmt: skip
+
+
+def _rising(y: Floats) -> Shape:
+    """The plan of a rate that rises to the last row: by the same factor from row to row it looks for the rate at which
+    training breaks (a range test, Smith 2017); a warm-up rises by the same amount, or slower and slower."""
+    if len(y) < RANGE_ROWS or y[0] <= 0 or y[-1] < RANGE * y[0]:
+        return "warmup"
+    factors = np.diff(np.log(y))
+    usual = float(np.median(factors))
+    return "range-test" if (np.abs(factors - usual) <= 0.2 * usual).mean() >= 0.9 else "warmup"
 
 
 def _stairs(step: Ints, lr: Floats) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from gdiag.measures.shapes import Fit, Floats, fit_decay
 
 Shape = Literal[
     "constant", "linear", "cosine", "wsd", "step", "inverse-sqrt", "exponential", "polynomial", "restarts", "warmup",
-    "unknown",
+    "range-test", "unknown",
 ]  # fmt: skip
 
 CONSTANT = 0.01

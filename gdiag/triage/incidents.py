@@ -24,7 +24,7 @@ PATTERN: Final[dict[str, Pattern]] = {
     "GD209": "parameter_growth", "GD210": "layer_outlier", "GD211": "layer_outlier", "GD212": "scale_mismatch",
     "GD213": "gradient_explosion",
     "GD302": "lr_discontinuity", "GD303": "plateau", "GD304": "no_learning", "GD305": "lr_schedule",
-    "GD306": "lr_discontinuity", "GD307": "divergence",
+    "GD306": "lr_discontinuity", "GD307": "divergence", "GD308": "log_quality",
     "GD401": "rank_mismatch", "GD402": "rank_outlier", "GD403": "ecc_error", "GD404": "gpu_error",
     "GD501": "step_time_shift", "GD502": "step_time_drift", "GD503": "periodic_slow_steps", "GD504": "slow_steps",
     "GD505": "straggler", "GD506": "memory_growth",
@@ -52,7 +52,7 @@ LEARNING: Final = frozenset({"GD107", "GD108", "GD202", "GD303", "GD304"})
 """Findings that say together that the run does not learn; they form one incident."""
 
 ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", "GD007", "GD106", "GD110", "GD111", "GD113",
-                          "GD203", "GD207", "GD209", "GD212", "GD305", "GD503", "GD506", "GD605"})  # fmt: skip
+                          "GD203", "GD207", "GD209", "GD212", "GD305", "GD308", "GD503", "GD506", "GD605"})  # fmt: skip
 """Findings about a stretch of the run or about the log itself: never joined to an event by time alone."""
 
 SHARP: Final = frozenset({"GD101", "GD102", "GD109", "GD117", "GD118", "GD208", "GD302", "GD306"})
