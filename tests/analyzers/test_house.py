@@ -57,7 +57,7 @@ def test_its_docstring_is_an_explanation(analyzer: Analyzer) -> None:
     assert places == sorted(places)
 
 
-VIEWS = {"nvlinks": "ports", "modules": "ports", "switches": "facts"}
+VIEWS = {"nvlinks": "ports", "modules": "ports", "switches": "facts", "failures": "facts"}
 """Parts of a record table that a run shows apart."""
 
 
