@@ -57,6 +57,8 @@ class Sweep:
     facts: _Facts
     listed: int
     """Ranks in the rank list: up to the highest where only its end was kept."""
+    n: int | None
+    """Number of ranks: from the ratio where it is exact, else from the rank list."""
     ranks: tuple[int, int] | None
     """Smallest and largest number of ranks that busbw/algbw allows at the printed precision; None when it cannot tell."""
     host_names: tuple[str, ...]
@@ -102,18 +104,6 @@ class Sweep:
         at = self.span.start + (0 if size is None else int(np.argmax(self.values("size") == size)))
         return {"source": self.source, "line": self.table.frame["line"][at] if line is None else line}
 
-    @property
-    def n(self) -> int | None:
-        """Number of ranks: from the ratio where it is exact, else from the rank list."""
-        if self.ranks and self.ranks[0] == self.ranks[1]:
-            return self.ranks[0]
-        if self.ranks and self.ranks[0] <= self.listed <= self.ranks[1]:
-            return self.listed
-        if self.listed == 1 and self.plateau > 0:
-            # One rank has no bus bandwidth: the list was cut.
-            return None
-        return self.listed or None
-
 
 def sweeps(collectives: pl.DataFrame, devices: pl.DataFrame, facts: pl.DataFrame) -> tuple[Sweep, ...]:
     """One Sweep per source and section that holds rows, in file order."""
@@ -138,13 +128,24 @@ def sweeps(collectives: pl.DataFrame, devices: pl.DataFrame, facts: pl.DataFrame
         plateau, peak, largest, latency, ratio, error = level
         known = ratio if math.isfinite(ratio) else None
         collective = name or collective_of(redop, root, known)
-        several = tuple(listed or ())
+        several, possible = tuple(listed or ()), ranks_of(collective, known, error)
         found.append(Sweep(
-            number, source, section, collective, table, told, ranks or 0, ranks_of(collective, known, error),
+            number, source, section, collective, table, told, ranks or 0, _ranks(ranks or 0, possible, plateau), possible,
             hosts.setdefault(several, several), model, plateau, peak, largest,
             None if math.isnan(latency) else latency, average,
         ))  # fmt: skip
     return tuple(found)
+
+
+def _ranks(listed: int, possible: tuple[int, int] | None, plateau: float) -> int | None:
+    if possible and possible[0] == possible[1]:
+        return possible[0]
+    if possible and possible[0] <= listed <= possible[1]:
+        return listed
+    if listed == 1 and plateau > 0:
+        # One rank has no bus bandwidth: the list was cut.
+        return None
+    return listed or None
 
 
 def _heads(sized: pl.DataFrame, starts: Ints) -> pl.DataFrame:

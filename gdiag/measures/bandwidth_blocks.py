@@ -57,6 +57,8 @@ class SweepRows:
     """First row of each test run, ascending."""
     known: dict[Any, Measured] = field(default_factory=dict)
     """What was measured already."""
+    told: dict[Any, dict[int, Any]] = field(default_factory=dict)
+    """What was looked up already, by the number of the run."""
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:

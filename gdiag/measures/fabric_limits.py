@@ -44,8 +44,7 @@ class Limit:
     verified: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """What the user says about the fabric; 0 = nothing."""
 
     nic_gbps: float = 0.0
@@ -75,7 +74,15 @@ class _Shape(NamedTuple):
 
 
 def limit(sweep: Sweep, said: Said = UNSAID) -> Limit | None:
-    """The limit of a sweep, None when nothing says it."""
+    """The limit of a sweep, None when nothing says it; every check of a log asks for it anew."""
+    known = sweep.table.told.setdefault(said, {})
+    if sweep.number not in known:
+        known[sweep.number] = _found(sweep, said)
+    held: Limit | None = known[sweep.number]
+    return held
+
+
+def _found(sweep: Sweep, said: Said) -> Limit | None:
     if said.expect > 0:
         return Limit(said.expect, None, None, "--expect")
     ranks, hosts = sweep.n, sweep.hosts or said.hosts
