@@ -2,7 +2,8 @@
 
 What it checks
     The number of ranks from busbw/algbw against the rank list, size/time against algbw, the printed average against the
-    mean of the rows, and bandwidth above what the hardware allows. A single rank measures no fabric. CPU-time output and
+    mean of the rows, and bandwidth above what the hardware allows. A single rank measures no fabric, nor do ranks that
+    share a GPU. CPU-time output and
     the definitions of before June 2020 (all_gather, reduce_scatter) and hypercube are no contradiction. A test that stopped with an error.
 
 Why it matters
@@ -20,7 +21,7 @@ from functools import partial
 from typing import Final
 
 from gdiag.analyzers.alike import Case, grouped
-from gdiag.measures.bandwidth import Sweep
+from gdiag.measures.bandwidth import Sweep, shared_gpus
 from gdiag.measures.bandwidth_steadiness import agreements
 from gdiag.measures.fabric_limits import Limit, Said, limit
 from gdiag.measures.run import RunView
@@ -40,7 +41,7 @@ def analyze(
 ) -> list[Finding]:
     """average: relative difference of printed and computed mean. odd_rows: share of rows whose time and algbw disagree."""
     said = Said(nic_gbps, hosts=hosts)
-    return [*_failed(run), *grouped(_cases(run, average, odd_rows, said))]
+    return [*_failed(run), *grouped(_cases(run, average, odd_rows, said)), *_shared(run)]
 
 
 def _failed(run: RunView) -> Iterator[Finding]:
@@ -53,6 +54,24 @@ def _failed(run: RunView) -> Iterator[Finding]:
             text += " (a victim of another rank: look for the host that failed first)"
         where = run.where({"source": fact["source"], "line": fact["line"]})
         yield Finding(CODE, NAME, Severity.WARNING, text, where, (Measure("failure", said),))
+
+
+def _shared(run: RunView) -> Iterator[Finding]:
+    """Test runs whose rank list puts several ranks on one GPU: one finding, by the first."""
+    if not run.has("devices.bus_id"):
+        return
+    several = shared_gpus(run.devices)
+    if not several.height:
+        return
+    first, runs = several.row(0, named=True), several.select("source", "section").n_unique()
+    ranks = ", ".join(map(str, first["ranks"][:6])) + (" …" if len(first["ranks"]) > 6 else "")
+    more = f", and {several.height - 1} more GPUs likewise" if several.height > runs else ""
+    text = (
+        f"ranks {ranks} share one GPU (device {first['gpu']} of {first['host']}){more}: they take turns on it, and what "
+        "they exchange crosses no link"
+    )
+    where = run.where({"source": first["source"], "line": first["line"]}, host=first["host"], gpu=first["gpu"])
+    yield Finding(CODE, NAME, Severity.INFO, text, where, (Measure("ranks", len(first["ranks"]), "", 1.0),))
 
 
 def _cases(run: RunView, average: float, odd_rows: float, said: Said) -> Iterator[Case]:

@@ -2,7 +2,7 @@
 
 What it checks
     The share of small messages (up to 64 KiB) that take over three times their median, the difference of in-place and
-    out-of-place at large sizes, sizes that are slow in two cycles or more of `-N`, the spread of equal runs in one file, and single
+    out-of-place at large sizes, large messages that take the same time whatever their size, sizes that are slow in two cycles or more of `-N`, the spread of equal runs in one file, and single
     processes that the per-iteration report (`-I 1`, JSON) shows to be slower than the others.
     The first row is warm-up and never judged.
 
@@ -22,8 +22,8 @@ from functools import partial
 import numpy as np
 
 from gdiag.analyzers.alike import Case, grouped
-from gdiag.measures.bandwidth import Sweep
-from gdiag.measures.bandwidth_steadiness import jitters, slow_cycles
+from gdiag.measures.bandwidth import Sweep, shared_gpus
+from gdiag.measures.bandwidth_steadiness import floors, jitters, slow_cycles
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 from gdiag.reference.sizes import size_text
@@ -37,7 +37,7 @@ def analyze(
     run: RunView, *, small_share: float = 0.2, small_ratio: float = 3.0, sides: float = 0.2, spread: float = 0.2
 ) -> list[Finding]:
     """small_share and small_ratio: warning limits of slow small messages. sides, spread: info limits, as shares."""
-    found = grouped(_cases(run, small_share, small_ratio, sides))
+    found = [*grouped(_cases(run, small_share, small_ratio, sides)), *grouped(_floors(run))]
     if "slow_process" in run.facts["key"].unique().to_list():
         found += [f for sweep in run.sweeps for f in _process(run, sweep)]
     return found + list(_spread(run, spread))
@@ -73,6 +73,26 @@ def _slow(run: RunView, sweep: Sweep, slow: tuple[int, ...]) -> Finding:
 def _apart(run: RunView, sweep: Sweep, gap: float, sides: float) -> Finding:
     text = f"in-place and out-of-place {_name(sweep)} differ by {gap:.0%} at large sizes"
     evidence = (Measure("difference", round(gap, 3), "", sides),)
+    return Finding(CODE, NAME, Severity.INFO, text, run.where(sweep.place()), evidence)
+
+
+def _floors(run: RunView) -> Iterator[Case]:
+    """Sweeps that wait; ranks that share a GPU wait for each other, which GD705 tells."""
+    waiting = [s for s in run.sweeps if s.n != 1 and floors(s.table)["floor"][s.number] > 0]
+    shared = set(shared_gpus(run.devices).select("source", "section").iter_rows()) if waiting else set()
+    for sweep in waiting:
+        if (sweep.source, sweep.section) not in shared:
+            seen, at = floors(sweep.table), sweep.number
+            floor = float(seen["floor"][at])
+            yield sweep, ("floor",), floor, partial(_floor, run, sweep, floor, int(seen["last"][at]))
+
+
+def _floor(run: RunView, sweep: Sweep, floor: float, last: int) -> Finding:
+    text = (
+        f"{_name(sweep)} takes {floor / 1e3:.2f} ms for every size up to {size_text(last)}: it waits for a timer or "
+        "for retries"
+    )
+    evidence = (Measure("floor", round(floor, 1), "µs"), Measure("largest", last, "B"))
     return Finding(CODE, NAME, Severity.INFO, text, run.where(sweep.place()), evidence)
 
 

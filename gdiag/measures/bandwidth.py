@@ -148,6 +148,15 @@ def _ranks(listed: int, possible: tuple[int, int] | None, plateau: float) -> int
     return listed or None
 
 
+def shared_gpus(devices: pl.DataFrame) -> pl.DataFrame:
+    """GPUs that the rank list of a test run gives to several ranks: source, section, host, gpu, bus_id, ranks, line."""
+    place = (*_KEY, "host", "gpu", "bus_id")
+    each = devices.group_by(place, maintain_order=True).agg(
+        ranks=pl.col("rank").unique().sort(), line=pl.col("line").min()
+    )
+    return each.filter(pl.col("ranks").list.len() > 1)
+
+
 def _heads(sized: pl.DataFrame, starts: Ints) -> pl.DataFrame:
     """source, section, collective, redop and root of each run, of the first row that says it."""
     names = ("collective", "redop", "root")

@@ -65,11 +65,11 @@ def _ratio(algbw: Floats, busbw: Floats) -> tuple[Floats, Floats]:
 def by_size(sweep: Sweep) -> tuple[Ints, Floats]:
     """Sizes, ascending, and the median busbw at each over sides and cycles."""
     span = sweep.span
-    sizes, curves = _curves(sweep.values("size"), sweep.table.arrays["busbw"][None, span])
+    sizes, curves = curves_of(sweep.values("size"), sweep.table.arrays["busbw"][None, span])
     return sizes, curves[0]
 
 
-def _curves(size: Ints, busbw: Floats) -> tuple[Ints, Floats]:
+def curves_of(size: Ints, busbw: Floats) -> tuple[Ints, Floats]:
     """Sizes, ascending, and each run's median at each; a size has as many rows in one run as in another."""
     order = np.argsort(size, kind="stable")
     sizes, starts, counts = np.unique(size[order], return_index=True, return_counts=True)
@@ -91,7 +91,7 @@ def shapes(table: SweepRows, dip: float = 0.75) -> Measured:
 
 
 def _shapes(block: Block, dip: float) -> Measured:
-    sizes, values = _curves(block.size, block.values("busbw"))
+    sizes, values = curves_of(block.size, block.values("busbw"))
     values, sizes = values[:, sizes > SMALL], sizes[sizes > SMALL]
     runs = np.arange(len(values))
     found: Measured = {

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from gdiag.measures.bandwidth_blocks import Block, Measured, SweepRows, middle
-from gdiag.measures.bandwidth_curves import MIB, SMALL
+from gdiag.measures.bandwidth_curves import MIB, SMALL, curves_of
 
 
 def jitters(table: SweepRows) -> Measured:
@@ -35,6 +35,32 @@ def _jitters(block: Block) -> Measured:
         gap = middle(np.abs(a - b) / np.maximum(np.maximum(a, b), 1e-9))
     cycles = np.full(runs, len(np.unique(block.cycle)))
     return {"small_share": share, "small_ratio": ratio, "sides": gap, "cycles": cycles}
+
+
+def floors(table: SweepRows, *, least: float = 1e3, flat: float = 0.05) -> Measured:
+    """floor: time [µs] that messages of 1 MiB and more take whatever their size, NaN without one; last: the largest of them [B].
+
+    Times within a share `flat` of each other over four times the size or more are no transfer: the fabric waits for
+    something. least: µs from which on it is looked at; below lies the latency of many ranks.
+    """
+    return table.measured(("floor", least, flat), lambda block: _floors(block, least, flat))
+
+
+def _floors(block: Block, least: float, flat: float) -> Measured:
+    long = np.flatnonzero(block.size >= MIB)
+    runs = len(block.numbers)
+    floor, last = np.full(runs, np.nan), np.zeros(runs)
+    if len(long):
+        sizes, times = curves_of(block.size[long], block.values("time")[:, long])
+        for first in range(len(sizes)):
+            end = int(np.searchsorted(sizes, 4 * sizes[first])) + 1
+            if end > len(sizes):
+                break
+            low, high = times[:, first:end].min(axis=1), times[:, first:end].max(axis=1)
+            held = (low >= least) & (high <= (1 + flat) * low)
+            floor = np.where(held & np.isnan(floor), low, floor)
+            last = np.where(held & (high <= (1 + flat) * floor), sizes[end - 1], last)
+    return {"floor": floor, "last": last}
 
 
 def slow_cycles(rows: pl.DataFrame) -> tuple[int, ...]:

@@ -30,6 +30,8 @@ _LIMIT = (Column("limit", "GB/s"), Column("of limit", "%"))
 _END = (Column("latency", "µs"), Column("verdict"))
 _KNOWN = "benchmarks (plateau: median busbw from 1 GiB on or of the three largest sizes)"
 _UNKNOWN = "benchmarks without a limit (give --nic-gbps or --expect)"
+_UNKNOWN_HOST = "benchmarks without a limit (give --expect)"
+"""Cards bound several hosts alone."""
 _MANY = 20
 """Test runs listed one by one; more are listed by kind."""
 
@@ -116,7 +118,10 @@ def _verdicts(run: RunView, said: Said) -> list[Table]:
     judged = [_Judged(s, top, verdict(s, top)) for s, top in zip(held, limits, strict=True)]
     parts = (
         (_KNOWN, [j for j in judged if j.limit]),
-        (_UNKNOWN, [j for j in judged if not j.limit]),
+        (
+            _UNKNOWN if any(not j.limit and j.sweep.hosts != 1 for j in judged) else _UNKNOWN_HOST,
+            [j for j in judged if not j.limit],
+        ),
     )
     tables = []
     for name, mine in parts:
@@ -185,6 +190,7 @@ def _sized(sweep: Sweep, held: dict[int, float]) -> tuple[tuple[Column, ...], tu
     for (size,), part in sweep.rows.sort("size").group_by("size", maintain_order=True):
         number = int(str(size))
         sides = [part.filter(pl.col("in_place") == side)["busbw"].median() for side in (False, True)]
+        # Versions before 2.13 print the size of the error, which only their footer judges.
         wrong = part["wrong"].max()
         base = held.get(number)
         share = whole(100 * middle[number] / base) if base else None
@@ -192,7 +198,7 @@ def _sized(sweep: Sweep, held: dict[int, float]) -> tuple[tuple[Column, ...], tu
         time = part["time"].median()
         rows.append((
             number, *shown, round(float(time), 1) if isinstance(time, int | float) else None,
-            float(wrong) if isinstance(wrong, int | float) else None, base, share,
+            float(wrong) if isinstance(wrong, int | float) and not 0 < wrong < 1 else None, base, share,
         ))  # fmt: skip
     keep = len(_BY_SIZE) if held else len(_BY_SIZE) - 2
     return _BY_SIZE[:keep], tuple(row[:keep] for row in rows)

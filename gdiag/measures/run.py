@@ -37,6 +37,7 @@ class RunView:
     gpus = cached_property(tables.gpus)
     events = cached_property(tables.events)
     facts = cached_property(tables.facts)
+    devices = cached_property(tables.devices)
     failures = cached_property(tables.failures)
     switches = cached_property(tables.switches)
     ports = cached_property(tables.ports)

@@ -116,4 +116,4 @@ def placed(run: RunView, start: float, end: float) -> Place | None:
 
 def sweeps(run: RunView) -> tuple[Sweep, ...]:
     """Collective benchmarks, one per test run in the files."""
-    return bandwidth.sweeps(run.own(run.records.collectives), run.own(run.records.devices), run.facts)
+    return bandwidth.sweeps(run.own(run.records.collectives), run.devices, run.facts)

@@ -34,6 +34,11 @@ def facts(run: RunView) -> pl.DataFrame:
     return run.own(run.records.facts).filter(~screens.said() & ~_of_switch())
 
 
+def devices(run: RunView) -> pl.DataFrame:
+    """This run's rows of `devices`: the rank lists of benchmarks."""
+    return run.own(run.records.devices)
+
+
 def failures(run: RunView) -> pl.DataFrame:
     """Rows of `facts` with the errors that benchmarks stopped with."""
     return run.facts.filter(pl.col("scope") == "failure")

@@ -33,6 +33,14 @@ def test_one_rank_measures_no_fabric() -> None:
     assert "one rank" in finding.message
 
 
+def test_ranks_that_share_a_gpu_cross_no_link() -> None:
+    output = text(Bench(ranks=2), "2.13").replace("device  1 [0000:11:00]", "device  0 [0000:10:00]")
+    (finding,) = judge(output)
+    assert finding.severity is Severity.INFO
+    assert finding.message.startswith("ranks 0, 1 share one GPU (device 0 of node-0)")
+    assert judge(text(Bench(ranks=2), "2.13")) == []
+
+
 def test_rows_that_were_cut() -> None:
     lines = text(Bench()).split("\n")
     (finding,) = judge("\n".join(lines[:14] + lines[18:]))

@@ -82,3 +82,25 @@ def test_pairs_of_other_hosts_are_no_equal_runs() -> None:
     assert latency_jitter.analyze(view(*outputs)) == []
     same = [output.replace(f"other-{number}", "other") for number, output in enumerate(outputs)]
     assert len(latency_jitter.analyze(view(*same))) == 1
+
+
+def waiting(floor: float, *, shared: bool = False) -> str:
+    """A sweep of 1 to 64 MiB whose messages take `floor` µs at least; all ranks on one GPU where shared."""
+    bench = Bench(ranks=2, peak=2.0, latency=0.0, sizes=tuple(1 << k for k in range(20, 27)))
+    out = []
+    for line in text(bench, "2.13").split("\n"):
+        cells = line.split()
+        if len(cells) > 12 and cells[0].isdigit() and float(cells[5]) < floor:
+            cells = [*cells[:5], *[f"{floor:.1f}", "0.5", "0.5", "0"] * 2]
+        line = "  ".join(cells) if cells and cells[0].isdigit() else line
+        out.append(line.replace("device  1 [0000:11:00]", "device  0 [0000:10:00]") if shared else line)
+    return "\n".join(out)
+
+
+def test_times_that_do_not_grow_with_size() -> None:
+    (finding,) = judge(waiting(4400.0))
+    assert finding.severity is Severity.INFO
+    assert finding.message == "all_reduce takes 4.40 ms for every size up to 8 MiB: it waits for a timer or for retries"
+    assert judge(waiting(900.0)) == []
+    assert judge(waiting(1500.0)) == []  # two sizes within the floor are no evidence
+    assert judge(waiting(4400.0, shared=True)) == []

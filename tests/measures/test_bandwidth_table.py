@@ -42,3 +42,16 @@ def test_many_runs_are_listed_by_kind_the_worst_first() -> None:
     assert judged.title.endswith("by kind, the worst first")
     assert [row[1] for row in judged.rows] == [10, 20]
     assert [row[-1] for row in judged.rows] == ["bad", "healthy"]
+
+
+def test_the_size_of_an_error_is_no_count_of_wrong_elements() -> None:
+    old = text(Bench(sizes=(1 << 20, 1 << 28)), "2.0").replace("0e+00", "5e-07")
+    wrong = [column.name for column in sweep_tables(view(old))[1].columns].index("wrong")
+    assert {row[wrong] for row in sweep_tables(view(old))[1].rows} == {None}
+    assert {row[wrong] for row in sweep_tables(view(text(Bench(sizes=(1 << 20, 1 << 28)))))[1].rows} == {0.0}
+
+
+def test_cards_are_asked_for_where_they_bound() -> None:
+    one, several = (sweep_tables(view(text(Bench(model="Some GPU", ranks=16, hosts=h))))[0].title for h in (1, 2))
+    assert one == "benchmarks without a limit (give --expect)"
+    assert several == "benchmarks without a limit (give --nic-gbps or --expect)"
