@@ -2,17 +2,20 @@
 
 What it checks: the logged learning rate against the schedules that training frameworks offer: constant, linear, cosine,
 warmup-stable-decay, step, inverse square root, exponential and cycles with restarts; warm-up length, peak, floor and
-the step where the decay begins, at any log interval and rounding.
+the step where the decay begins, at any log interval and rounding; and whether the loss stood still at the peak rate and
+fell only as the rate fell.
 
 Why it matters: what a learning rate means for a loss curve depends on the plan it belongs to: a drop of the loss in a
 decay phase is expected, a jump that no plan holds is not.
 
-What to do: compare with what was meant. A warm-up or horizon counted in other units (micro-batches, epochs, samples)
+What to do: compare with what was meant. A loss that waits for the rate to fall may be one whose peak is too high; whether a
+lower one ends lower cannot be judged from one run, `gdiag compare` holds two against each other. A warm-up or horizon counted in other units (micro-batches, epochs, samples)
 shows here first.
 """
 
 from __future__ import annotations
 
+from gdiag.measures.rate_limit import waiting
 from gdiag.measures.run import RunView
 from gdiag.measures.schedule import Schedule
 from gdiag.model import Finding, Measure, Severity
@@ -34,7 +37,15 @@ def analyze(run: RunView) -> list[Finding]:
     if schedule is None:
         return []
     where = run.where(step=schedule.first_step, last_step=schedule.last_step)
-    return [Finding(CODE, NAME, Severity.INFO, _message(schedule), where, _evidence(schedule))]
+    message, evidence = _message(schedule), _evidence(schedule)
+    seen = waiting(schedule, run.series("lr").finite, run.series("loss"))
+    if seen is not None:
+        message += (
+            f"; the loss stands at {seen.level:.4g} from step {seen.step} to {seen.last_step} at the peak rate and falls by {seen.gain:.3g} "
+            "as the rate falls: a lower peak may end lower, which only a second run can show (gdiag compare)"
+        )
+        evidence += (Measure("stands_from", seen.step, "step"), Measure("gain_in_decay", seen.gain, "nat"))
+    return [Finding(CODE, NAME, Severity.INFO, message, where, evidence)]
 
 
 def _message(schedule: Schedule) -> str:

@@ -1,17 +1,19 @@
 """Notes a run that starts at its full learning rate, and warns when it is unstable from the first steps on.
 
 What it checks: whether the first logged step already has the peak learning rate, and whether loss or gradient norm go
-out of control in the steps that a warm-up would have covered.
+out of control in the steps that a warm-up would have covered. Without that it notes how long the loss lies above its start.
 
 Why it matters: Adam's second moments are empty at the start, so the first updates are as large as the learning rate
 allows in every direction; a warm-up keeps them small until the moments mean something.
 
-What to do: warm the rate up over 1–5 % of the run; fine-tuning at a small constant rate needs none.
+What to do: warm the rate up over 1–5 % of the run; fine-tuning at a small constant rate needs none. Whether a warm-up would
+have ended lower cannot be judged from one run: `gdiag compare` it with one that has it.
 """
 
 from __future__ import annotations
 
 from gdiag.measures.gradient_level import FAR
+from gdiag.measures.rate_limit import above_start
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -58,5 +60,11 @@ def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3, seen_from
         evidence += [Measure("unstable_from", seen.step, "step"), Measure("ends_nonfinite", seen.ends_nonfinite)]
         if seen.grad_ratio is not None:
             evidence.append(Measure("grad_ratio", seen.grad_ratio))
+    else:
+        until = above_start(run.series("loss"))
+        if until is not None:
+            message += f", and the loss lies above its start until step {until}"
+            evidence.append(Measure("above_start_until", until, "step"))
+        message += "; what that costs shows against a run that warms up (gdiag compare), not in one log"
     where = run.where(lr.row(0), step=schedule.first_step, last_step=last)
     return [Finding(CODE, NAME, Severity.WARNING if bad else Severity.INFO, message, where, tuple(evidence))]
