@@ -92,12 +92,21 @@ def trajectory(steps: pl.DataFrame) -> Trajectory:
 
 
 def _with_segments(frame: pl.DataFrame) -> tuple[pl.DataFrame, int, bool]:
-    """`frame` with a column `segment` that counts up in the order of writing over all sources."""
+    """`frame` with a column `segment` that counts up in the order of writing over all sources.
+
+    Files of different ranks were written side by side: they share their segments.
+    """
     parts: list[pl.DataFrame] = []
-    writers, unordered, offset = 1, False, 0
+    writers, unordered, offset, most = 1, False, 0, -1
+    beside: set[int] = set()
     for source in _sources_in_order(frame):
         part = frame.filter(pl.col("source").eq_missing(source)).sort("rank", nulls_last=False, maintain_order=True)
-        most = 0
+        own = set(part["rank"].unique().to_list())
+        if beside and None not in own and not own & beside:
+            beside |= own
+        else:
+            offset += most + 1
+            most, beside = 0, own if None not in own else set()
         lengths = part["rank"].rle().struct.field("len").to_list()
         numbers: list[Ints] = []
         for begin, length in zip(np.cumsum([0, *lengths]).tolist(), lengths, strict=False):
@@ -108,7 +117,6 @@ def _with_segments(frame: pl.DataFrame) -> tuple[pl.DataFrame, int, bool]:
             writers = max(writers, int(found.writer.max()) + 1)
             unordered |= found.order == "unordered"
         parts.append(part.with_columns(segment=pl.Series(np.concatenate(numbers))))
-        offset += most + 1
     return pl.concat(parts), writers, unordered
 
 

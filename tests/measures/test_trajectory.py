@@ -120,3 +120,15 @@ def test_no_rows_give_an_empty_trajectory() -> None:
     found = trajectory(table([], loss=[]))
     assert len(found.paths[0].curve("loss")) == 0
     assert found.segments == ()
+
+
+def test_files_of_different_ranks_were_written_side_by_side() -> None:
+    parts = [
+        table(list(range(10)), rank=[rank] * 10, loss=[float(rank)] * 10).with_columns(source=pl.lit(rank, pl.Int32))
+        for rank in range(3)
+    ]
+    found = trajectory(pl.concat(parts))
+    assert (found.restarts, len(found.segments), found.basis) == ((), 1, "ranks")
+    assert found.paths[0].curve("loss").value.tolist() == [1.0] * 10
+    again = parts[0].with_columns(pl.col("step") + 8, source=pl.lit(9, pl.Int32))
+    assert [r.step for r in trajectory(pl.concat([*parts, again])).restarts] == [8]
