@@ -94,11 +94,14 @@ def _finding(run: RunView, stretches: list[NonFinite], explosion: float, rise_z:
 
 
 def _young_rise(stretch: NonFinite) -> float | None:
-    """Largest of the last five gradient norms before the onset over the median of those before, in a run too young for a level."""
+    """Largest of the last five gradient norms before the onset over the median of those before, in a run too young for a level.
+
+    Of fewer than ten rows the last is held against the first.
+    """
     curve = stretch.path.curve("grad_norm").finite
     before = curve.value[curve.step < stretch.onset]
     if len(before) < 2 * LATE_ROWS:
-        return None
+        return float(before[-1] / before[0]) if len(before) > 1 and before[0] > 0 else None
     usual = float(np.median(before[:-LATE_ROWS]))
     return float(before[-LATE_ROWS:].max()) / usual if usual > 0 else None
 

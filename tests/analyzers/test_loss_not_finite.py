@@ -87,3 +87,14 @@ def test_a_rise_in_a_run_too_young_for_a_level_is_a_run_up() -> None:
     (finding,) = analyze(view({"loss": loss, "grad_norm": grad}))
     assert finding.measure("without_run_up") is False
     assert (finding.number("grad_ratio") or 0) > 1e6
+
+
+def test_two_rows_that_blow_up_are_a_run_up() -> None:
+    rising = view(
+        {"loss": [1.8e3, 7.3e4, 1.8e11] + [math.nan] * 12, "grad_norm": [1.3e4, 2.5e5, 4.6e11] + [math.nan] * 12}
+    )
+    (finding,) = analyze(rising)
+    assert finding.measure("without_run_up") is False
+    falling = view({"loss": [4.0, 3.0, 2.0] + [math.nan] * 12, "grad_norm": [9.0, 3.0, 2.0] + [math.nan] * 12})
+    (finding,) = analyze(falling)
+    assert finding.measure("without_run_up") is True
