@@ -31,6 +31,8 @@ class Origin:
     """Layers nearer the input were finite too: only this layer's own gradient is lost, backward went through."""
     lasting: bool
     """Not finite to the end of the log; else the layers recovered, as after a skipped step."""
+    rows: int
+    """Rows with a non-finite value."""
     ratio: float | None
     """Median layer norm in the row before / its median over the 20 rows before that."""
 
@@ -73,13 +75,17 @@ def origin(table: LayerTable, within: int = 20) -> Origin | None:
         ratio = float(np.median(rises)) if len(rises) else None
     return Origin(
         step=int(table.step[first_row]), layer=layer, nonfinite=len(place), total=len(order), finite_deeper=deeper,
-        isolated=isolated, ratio=ratio, lasting=lasting,
+        isolated=isolated, ratio=ratio, lasting=lasting, rows=int(bad_rows.sum()),
     )  # fmt: skip
 
 
 def _terminal(bad: NDArray[np.bool_]) -> int | None:
-    """Row at which the stretch of bad rows begins that lasts to the end (nine of ten rows); None when the end is good."""
+    """Row at which the stretch of bad rows begins that lasts to the end (nine of ten rows); None when the end is good.
+
+    A last row or two after earlier ones that came back is one of those.
+    """
     if not bad[-1]:
         return None
     share = np.cumsum(bad[::-1])[::-1] / np.arange(len(bad), 0, -1)
-    return int(np.argmax(bad & (share >= 0.9)))
+    start = int(np.argmax(bad & (share >= 0.9)))
+    return None if len(bad) - start < 3 and bad[:start].any() else start

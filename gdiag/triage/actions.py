@@ -71,7 +71,7 @@ def _where(case: Case) -> str:
 
 def roll_back(case: Case) -> str:
     """Return to the last checkpoint before the onset, not before the peak; a lone NaN that left no trace needs none."""
-    if case.value("isolated", "GD101") is True and not case.find("GD104", "GD105", "GD201"):
+    if case.value("isolated", "GD101", "GD204") is True and not case.find("GD104", "GD105", "GD201"):
         return "The rows after it are finite: go on, no rollback is needed unless it returns"
     if own.from_start(case):
         return "Start again: there is no state before the fault to go back to"

@@ -54,3 +54,11 @@ def test_all_at_once_names_no_layer_and_one_alone_is_isolated() -> None:
     assert alone is not None
     assert (alone.layer, alone.isolated, alone.nonfinite) == ("blocks.1.fc", True, 1)
     assert origin(table(norms(100))) is None
+
+
+def test_a_last_row_after_others_that_came_back_is_one_of_those() -> None:
+    made = norms(100)
+    made["blocks.1.fc"][[30, 60, 99]] = np.nan
+    found = origin(table(made))
+    assert found is not None
+    assert (found.step, found.layer, found.lasting) == (30, "blocks.1.fc", False)
