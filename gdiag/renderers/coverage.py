@@ -16,7 +16,7 @@ _NARROW = 24
 _WORD = 10
 """Characters of a number, or of a word in a table's head, that are not parted."""
 _MANY = 10
-"""Columns of a table from which on one blank parts them."""
+"""Columns of a table from which on blanks are spared before lines are broken."""
 _MARGIN = 13
 """Columns that the labels take."""
 _FACTS = 30
@@ -41,12 +41,12 @@ def sections(report: Report, *, verbose: bool, width: int = 80) -> list[Renderab
     return ["", grid]
 
 
-def tables(report: Report) -> list[RenderableType]:
+def tables(report: Report, width: int) -> list[RenderableType]:
     """The report's tables, each under its title."""
     parts: list[RenderableType] = []
     for table in report.tables:
         parts += ["", Text(shown(table.title), style="bold")]
-        parts += [grid_of(table)] if table.rows else []
+        parts += [grid_of(table, width)] if table.rows else []
     return parts
 
 
@@ -60,9 +60,11 @@ def notes(report: Report) -> list[RenderableType]:
     return ["", *lines] if lines else []
 
 
-def grid_of(table: Table) -> Grid:
-    """A table without rules; numbers to the right."""
-    grid = Grid(box=None, padding=(0, 2 if len(table.columns) < _MANY else 1, 0, 0), pad_edge=False, show_edge=False)
+def grid_of(table: Table, width: int) -> Grid:
+    """A table without rules; numbers to the right; one blank between many columns where two do not fit into `width`."""
+    few = len(table.columns) < _MANY
+    blanks = 2 if few or _natural(table) + 2 * (len(table.columns) - 1) <= width else 1
+    grid = Grid(box=None, padding=(0, blanks, 0, 0), pad_edge=False, show_edge=False)
     for index, column in enumerate(table.columns):
         numeric = all(not isinstance(row[index], str) for row in table.rows)
         # A short first column names the row: it is the last to be broken.
@@ -76,6 +78,12 @@ def grid_of(table: Table) -> Grid:
     for row in table.rows:
         grid.add_row(*(Text(number(cell)) for cell in row))
     return grid
+
+
+def _natural(table: Table) -> int:
+    """Width of the columns side by side with no line broken and no blank between them."""
+    heads = [f"{shown(column.name)}{unit(column.unit)}" for column in table.columns]
+    return sum(max(len(head), *(len(number(row[i])) for row in table.rows)) for i, head in enumerate(heads))
 
 
 def _short(table: Table) -> bool:

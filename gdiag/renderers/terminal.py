@@ -69,7 +69,12 @@ def _quiet(report: Report) -> list[RenderableType]:
 def _parts(report: Report, screen: Screen) -> list[RenderableType]:
     if not screen.judged:
         incidents = [part for i in report.incidents for part in ("", _further(i, report, screen))]
-        return [coverage.heading(report, judged=False), *incidents, *coverage.tables(report), *coverage.notes(report)]
+        return [
+            coverage.heading(report, judged=False),
+            *incidents,
+            *coverage.tables(report, screen.width),
+            *coverage.notes(report),
+        ]
     parts: list[RenderableType] = [coverage.heading(report)]
     if report.incidents:
         parts += ["", _first(report, screen)]
@@ -87,7 +92,7 @@ def _parts(report: Report, screen: Screen) -> list[RenderableType]:
     else:
         parts += ["", Text(summary.silence(report))]
     parts += _sweeps(report, screen)
-    parts += coverage.tables(report)
+    parts += coverage.tables(report, screen.width)
     parts += coverage.sections(report, verbose=screen.verbose, width=screen.width)
     return parts
 
