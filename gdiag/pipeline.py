@@ -87,7 +87,8 @@ def between(records: Records, first: int | None, last: int | None) -> Records:
     steps = records.steps.filter(inside)
     if records.steps.height and not steps.height:
         held = records.steps["step"].drop_nulls().sort()
-        raise UsageError(f"no step lies between {first} and {last}; the log holds {held[0]} to {held[-1]}")
+        wanted = f"{'' if first is None else first}:{'' if last is None else last}"
+        raise UsageError(f"no step lies in {wanted}; the log holds {held[0]} to {held[-1]}")
     events = records.events
     if "step" in events.columns:
         events = events.filter(pl.col("step").is_null() | inside)

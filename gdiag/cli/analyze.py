@@ -37,15 +37,15 @@ def analyze(
 
     Exit code 0: nothing at or above --fail-on; 1: something is; 2: the input or the call cannot be used.
     """
-    options.check_form(form)
+    options.check_form(form, quiet=quiet, verbose=verbose, with_series=with_series)
     from gdiag.analyzers import ANALYZERS
-    from gdiag.analyzers.selection import checked, choose
+    from gdiag.analyzers.selection import choose
     from gdiag.pipeline import diagnose
 
     said = options.configuration(config)
     limit = options.fail_limit(fail_on, said)
     chosen = choose(ANALYZERS, select or said.select, ignore or said.ignore)
-    limits = checked(ANALYZERS, options.thresholds(said, settings))
+    limits = options.limits(said, settings, chosen)
     records = options.records(paths, said, columns, tz, steps)
     report = diagnose(records, limits, chosen)
     if 0 < records.gpus.height <= MOST_SAMPLES:

@@ -43,7 +43,7 @@ def nccl(
 
     Exit code 0: nothing at or above --fail-on; 1: something is; 2: the input or the call cannot be used.
     """
-    options.check_form(form)
+    options.check_form(form, quiet=quiet, verbose=verbose)
     for name, figure in (("--expect", expect), ("--nic-gbps", nic_gbps), ("--hosts", hosts)):
         if figure is not None and not 0 < figure < float("inf"):
             raise UsageError(f"{name} {figure}: it must be a number above 0; leave it out where it is not known")
@@ -66,12 +66,13 @@ def nccl(
         write(_saved(records), baseline_save)
     if baseline is not None:
         records = held_against(records, options.records([baseline], said, None, None, None))
-    limits = {code: dict(values) for code, values in options.thresholds(said, None).items()}
+    chosen = [a for a in ANALYZERS if a.CODE.startswith("GD7")]
+    limits = options.limits(said, None, chosen)
     given: dict[str, float | None] = {"nic_gbps": nic_gbps, "expect": expect, "hosts": hosts}
     told = {name: figure for name, figure in given.items() if figure is not None}
     limits.setdefault("GD702", {}).update(told)
     limits.setdefault("GD705", {}).update({name: told[name] for name in told if name != "expect"})
-    report = diagnose(records, limits, [a for a in ANALYZERS if a.CODE.startswith("GD7")])
+    report = diagnose(records, limits, chosen)
     write(written(report, form, output, quiet=quiet, verbose=verbose), output)
     raise typer.Exit(options.exit_code(report, limit))
 

@@ -10,6 +10,9 @@ import typer
 from gdiag.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gdiag.analyzers.analyzer import Analyzer
     from gdiag.config import Config
     from gdiag.model import Report
     from gdiag.schema import Records
@@ -38,14 +41,18 @@ FORMATS: Final = ("text", "json", "html", "markdown", "sarif")
 Form = Annotated[str, typer.Option("--format", metavar="|".join(FORMATS), help="Form of the report.")]
 
 
-def check_form(form: str) -> None:
-    """Refuse a form that no renderer writes, before anything is read.
+def check_form(form: str, *, quiet: bool = False, verbose: bool = False, with_series: bool = False) -> None:
+    """Refuse a form that no renderer writes, and what it cannot show, before anything is read.
 
     Raises:
-        UsageError: `form` is none of FORMATS.
+        UsageError: `form` is none of FORMATS, or options contradict each other.
     """
     if form not in FORMATS:
         raise UsageError(f"--format {form}: allowed are {', '.join(FORMATS)}")
+    if quiet and verbose:
+        raise UsageError("-q and -v contradict each other: give one of them")
+    if with_series and form != "json":
+        raise UsageError(f"--with-series goes with --format json; as {form} the plots are drawn")
 
 
 def configuration(path: Path | None) -> Config:
@@ -63,9 +70,9 @@ def fail_limit(given: str | None, config: Config) -> str:
     """
     from gdiag.config import FAIL_ON
 
-    limit = given or config.fail_on or "warning"
+    limit = given if given is not None else config.fail_on or "warning"
     if limit not in FAIL_ON:
-        raise UsageError(f"--fail-on {limit}: allowed are {', '.join(FAIL_ON)}")
+        raise UsageError(f"--fail-on {limit or repr(limit)}: allowed are {', '.join(FAIL_ON)}")
     return limit
 
 
@@ -88,16 +95,44 @@ def records(paths: list[str], config: Config, columns: list[str] | None, tz: str
     said = dict(_pair(text, "--map", "loss=my/metric") for text in columns or [])
     mapped = {**config.map, **said}
     window = _window(steps) if steps is not None else None
-    found = load(paths, columns=mapped, tz=tz or config.tz)
+    found = load(paths, columns=mapped, tz=zone(tz, config))
     for column, name in said.items():
         if not any(source.columns.get(column) == name for source in found.sources):
             raise UsageError(f"--map {column}={name}: no file has a column of figures called {name!r}")
     return found if window is None else between(found, *window)
 
 
-def thresholds(config: Config, settings: list[str] | None) -> dict[str, dict[str, float | int | str | bool]]:
-    """Code → threshold → value: the configuration's, overridden by each `--set CODE.name=value`."""
-    found = {code: dict(values) for code, values in config.thresholds.items()}
+def zone(given: str | None, config: Config) -> str | None:
+    """The zone of clocks printed without one: the option, else the configuration's."""
+    return given if given is not None else config.tz
+
+
+def limits(
+    config: Config, settings: list[str] | None, chosen: Sequence[Analyzer]
+) -> dict[str, dict[str, float | int | str | bool]]:
+    """Code → threshold → value, checked. The configuration may hold thresholds of any check, `--set` of those that run.
+
+    Raises:
+        UsageError: no such check or threshold, a value of another type, or a check that does not run.
+    """
+    from gdiag.analyzers import ANALYZERS
+    from gdiag.analyzers.selection import checked
+
+    run = {analyzer.CODE for analyzer in chosen}
+    for text in settings or []:
+        own = checked(ANALYZERS, _settings({}, [text]))
+        if not run.issuperset(own):
+            raise UsageError(
+                f"--set {text}: {', '.join(own)} is not among the checks that run: {', '.join(sorted(run))}"
+            )
+    return checked(ANALYZERS, _settings(config.thresholds, settings))
+
+
+def _settings(
+    held: Mapping[str, Mapping[str, float | int | str | bool]], settings: list[str] | None
+) -> dict[str, dict[str, float | int | str | bool]]:
+    """Code → threshold → value: what the configuration holds, overridden by each `--set CODE.name=value`."""
+    found = {code: dict(values) for code, values in held.items()}
     for text in settings or []:
         path, value = _pair(text, "--set", "GD102.z=8")
         code, dot, name = path.partition(".")
@@ -116,6 +151,8 @@ def _pair(text: str, option: str, example: str) -> tuple[str, str]:
 
 def _window(text: str) -> tuple[int | None, int | None]:
     first, colon, last = text.partition(":")
+    if not text.strip():
+        raise UsageError("--steps is empty; write it as --steps 200:400")
     try:
         low, high = (int(part) if part.strip() else None for part in (first, last if colon else first))
     except ValueError:

@@ -33,9 +33,9 @@ def thermal(
 
     Exit code 0: nothing at or above --fail-on; 1: something is; 2: the input or the call cannot be used.
     """
-    options.check_form(form)
+    options.check_form(form, quiet=quiet, verbose=verbose)
     from gdiag.analyzers import ANALYZERS
-    from gdiag.analyzers.selection import checked, choose
+    from gdiag.analyzers.selection import choose
     from gdiag.fleet import survey
     from gdiag.pipeline import diagnose
     from gdiag.tables.thermal import with_tables
@@ -43,15 +43,17 @@ def thermal(
     said = options.configuration(config)
     limit = options.fail_limit(fail_on, said)
     chosen = choose(ANALYZERS, CHECKS)
+    limits = options.limits(said, settings, chosen)
     paths = [*files, *(run or [])]
     if survey.is_large(files):
-        records, counted = survey.survey(files, run or [], tz=tz or said.tz)
+        records, counted = survey.survey(files, run or [], tz=options.zone(tz, said))
     else:
         records, counted = options.records(paths, said, None, tz, None), None
     shown = SCREENS & {source.format for source in records.sources}
     if counted is None and not records.gpus.height and not records.events.height and not shown:
         raise InputError(f"{files[0]} holds no GPU telemetry and no kernel log; `gdiag analyze` reads step logs")
-    limits = checked(chosen, options.thresholds(said, settings))
+    if run and not records.steps.height:
+        raise InputError(f"--run {run[0]} holds no step log: a JSONL, CSV or console log with a row per step is read")
     report = with_tables(diagnose(records, limits, chosen, counted), records, counted)
     write(written(report, form, output, quiet=quiet, verbose=verbose), output)
     raise typer.Exit(options.exit_code(report, limit))

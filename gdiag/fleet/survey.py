@@ -19,6 +19,8 @@ import polars as pl
 
 from gdiag import ingesters
 from gdiag.errors import InputError
+from gdiag.ingesters import remote
+from gdiag.ingesters.files import expand
 from gdiag.ingesters.reading import Options
 from gdiag.measures import throttling
 from gdiag.measures.run import RunView
@@ -51,7 +53,13 @@ class Counted:
 
 
 def is_large(paths: Sequence[str]) -> bool:
-    """Whether the files are too large to be kept as rows."""
+    """Whether the files are too large to be kept as rows; what does not lie on this machine is not counted.
+
+    Raises:
+        InputError: a path does not exist, or a glob fits nothing.
+    """
+    if any(path == "-" or remote.scheme(path) for path in paths):
+        return False
     total = 0
     for path in _files(paths):
         packed = path.suffix in (".gz", ".zst", ".bz2", ".xz")
@@ -65,9 +73,9 @@ def survey(
     """Records without rows of `gpus`, and the telemetry counted from all files, on the clock of the run's steps if given.
 
     Raises:
-        InputError: no file holds telemetry of GPUs.
+        InputError: a path does not exist, or no file holds telemetry of GPUs.
     """
-    files = [str(p) for p in _files(paths)]
+    files = [str(path) for path in _files(paths)]
     parts: list[Counted] = []
     width = 60.0
     while files and not any(p.partial for p in parts):  # the first file with telemetry says how wide a bin must be
@@ -87,7 +95,7 @@ def survey(
     view = RunView(records.runs[0], records)
     stamps = view.series("time").value if steps is not None else np.empty(0)
     times = step_times(view.paths[0].frame) if steps is not None else None
-    elapsed = step_stamps(times) if times is not None and len(stamps) < 2 else None
+    elapsed = step_stamps(times) if times is not None and not times.rate and len(stamps) < 2 else None
     with_gpus = [p for p in parts if p.partial is not None]
     return records, of_partial(
         whole, [p.source.columns for p in with_gpus], stamps, elapsed, zone_known=all(p.zone_known for p in with_gpus),
@@ -159,13 +167,5 @@ def _records(parts: Sequence[Counted], steps: Records | None) -> Records:
 
 
 def _files(paths: Sequence[str]) -> list[Path]:
-    found: list[Path] = []
-    for given in paths:
-        path = Path(given)
-        if path.is_dir():
-            found += sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
-        elif path.is_file():
-            found.append(path)
-        else:
-            found += sorted(Path().glob(given)) if not path.is_absolute() and any(c in given for c in "*?[") else []
-    return found
+    """Every file below the paths, once."""
+    return list(dict.fromkeys(path for given in paths for path in expand(given)))

@@ -45,7 +45,7 @@ def gather(paths: Sequence[str | Path]) -> list[Input]:
             found += _fetched(str(given), {known.path for known in found})
             continue
         try:
-            paths_there = _expand(str(given))
+            paths_there = expand(str(given))
         except OSError as error:
             raise InputError(f"{given} cannot be read: {error.strerror or error}") from error
         for path in paths_there:
@@ -88,14 +88,21 @@ def _open(path: Path) -> Input:
         return Input(path=str(path), head=b"", refusal=str(error))
 
 
-def _expand(given: str) -> list[Path]:
+def expand(given: str) -> list[Path]:
+    """The files of this machine that a path, a folder or a glob stands for, hidden ones below a folder left out.
+
+    Raises:
+        InputError: there is none.
+    """
+    if not given.strip():
+        raise InputError("an empty path was given; name a file, a folder or a glob")
     path = Path(given)
     if path.is_dir():
         return sorted(p for p in path.rglob("*") if _is_file(p) and not _hidden(p.relative_to(path)))
     if path.exists():
         return [path]
     matches = sorted(Path(p) for p in glob.glob(given, recursive=True))  # noqa: PTH207 (Path.glob takes no absolute pattern)
-    files = [f for m in matches for f in (_expand(str(m)) if m.is_dir() else [m])]
+    files = [f for m in matches for f in (expand(str(m)) if m.is_dir() else [m])]
     if not files:
         raise InputError(f"{given} does not exist" if not glob.has_magic(given) else f"no file fits {given}")
     return files

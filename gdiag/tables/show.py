@@ -10,6 +10,7 @@ import polars as pl
 from gdiag.errors import UsageError
 from gdiag.measures.run import RunView
 from gdiag.model import Column, Report, Table, Value
+from gdiag.reference import gpus as reference
 from gdiag.schema import STEP_METRICS, Records
 
 HISTORY = 50
@@ -18,6 +19,8 @@ COUNTED = frozenset({"time", "elapsed", "epoch", "tokens", "samples", "sample_st
 """Columns that only count up: no value of theirs is usual."""
 MOST = 16
 """Rows of a table of layers, events or places."""
+GPU_UNITS = {"temperature": "°C", "power": "W", "clock_sm": "MHz", "utilization": "%", "reasons": ""}
+"""Columns of a GPU's sample that are shown."""
 NEAR_SECONDS = 60.0
 """GPU samples and events without a step belong to it within this time."""
 
@@ -135,8 +138,8 @@ def _ranks(view: RunView, step: int, name: str) -> Table:
 
 def _gpus(view: RunView, moment: float | None, name: str) -> Table:
     """Each GPU's sample nearest in time."""
-    shown = [c for c in ("temperature", "power", "clock_sm", "utilization", "reasons") if view.has(f"gpus.{c}")]
-    columns = (Column("host"), Column("gpu"), *(Column(c) for c in shown))
+    shown = [c for c in GPU_UNITS if view.has(f"gpus.{c}")]
+    columns = (Column("host"), Column("gpu"), *(Column(c, GPU_UNITS[c]) for c in shown))
     if moment is None or not view.has("gpus.time"):
         return Table(f"GPUs{name}", columns, ())
     near = (
@@ -146,8 +149,18 @@ def _gpus(view: RunView, moment: float | None, name: str) -> Table:
         .unique(["host", "gpu"], keep="first", maintain_order=True)
         .sort("host", "gpu")
     )
-    lines = tuple((row["host"], row["gpu"], *(row[c] for c in shown)) for row in near.iter_rows(named=True))
+    lines = tuple(
+        (row["host"], row["gpu"], *(_named(row[c]) if c == "reasons" else row[c] for c in shown))
+        for row in near.iter_rows(named=True)
+    )
     return Table(f"GPUs{name} at that time", columns, lines)
+
+
+def _named(mask: int | None) -> str | None:
+    """Names of the event reasons in a bit mask."""
+    if mask is None:
+        return None
+    return ", ".join(r.name for r in reference.reasons() if mask & r.bit) or "none"
 
 
 def _events(view: RunView, step: int, moment: float | None, name: str) -> Table:

@@ -75,3 +75,15 @@ def test_size_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not survey.is_large([path])
     monkeypatch.setattr(survey, "LARGE", 1000)
     assert survey.is_large([path])
+
+
+def test_paths_are_looked_for_as_every_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts(tmp_path)
+    monkeypatch.setattr(survey, "LARGE", 1000)
+    assert survey.is_large([str(tmp_path / "*.csv")])
+    assert not survey.is_large(["-", str(tmp_path)])
+    assert not survey.is_large(["s3://bucket/smi", str(tmp_path)])
+    with pytest.raises(InputError, match="does not exist"):
+        survey.survey([str(tmp_path), str(tmp_path / "absent.csv")])
+    records, _ = survey.survey([str(tmp_path), str(tmp_path / "smi_node-00.csv")], workers=1)
+    assert len({source.path for source in records.sources}) == len(records.sources)

@@ -7,7 +7,7 @@ import pytest
 
 from gdiag.errors import UsageError
 from gdiag.model import Finding, Incident, Location, Report, Segment, Severity, Table
-from gdiag.schema import KEYS, LayerColumn, Records
+from gdiag.schema import KEYS, TABLES, LayerColumn, Records
 from gdiag.tables.show import around
 from tests.tables.steps import records
 
@@ -70,3 +70,22 @@ def test_ranks_stand_under_each_other() -> None:
     held = records(loss=[3.0, 3.1] * 50, ranks=[0, 1] * 50)
     table = named(around(report(held), held, 20), "Ranks")
     assert table.rows == ((0, 3.0), (1, 3.1))
+
+
+def test_gpus_have_units_and_their_reasons_names() -> None:
+    held = records(time=[1e9 + 2.0 * i for i in range(100)])
+    card = {
+        "run": "run",
+        "time": 1e9 + 100.0,
+        "host": "n1",
+        "gpu": 0,
+        "temperature": 88.0,
+        "power": 410.0,
+        "reasons": 0x60,
+    }
+    gpus = pl.DataFrame([card], schema_overrides=TABLES["gpus"])
+    shown = named(around(report(held), replace(held, gpus=gpus), 50), "GPUs at that time")
+    assert [(c.name, c.unit) for c in shown.columns] == [
+        ("host", ""), ("gpu", ""), ("temperature", "°C"), ("power", "W"), ("reasons", ""),
+    ]  # fmt: skip
+    assert shown.rows == (("n1", 0, 88.0, 410.0, "sw_thermal_slowdown, hw_thermal_slowdown"),)
