@@ -9,11 +9,10 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from gdiag.ingesters.reading import Reading
+from gdiag.ingesters.twins import Shelf, curves
 from gdiag.ingesters.values import whole
 from gdiag.model import Source
 
@@ -24,15 +23,8 @@ _PARTS: Final = re.compile(
 )
 _RANK: Final = re.compile(r"(?:rank|worker|proc|process|gpu)[-_.]?(\d+)", re.IGNORECASE)
 _COMMON: Final = frozenset({"run", "rank", "step", "line", "time", "elapsed", "epoch"})
-_SAME: Final = 0.01
-"""Losses of one step in two files of a run differ by rounding only."""
-_AGREE: Final = 0.8
-_PROBES: Final = 16
 _GAP: Final = 10
 """A run goes on when the next file starts within so many logging intervals."""
-
-
-_Curve = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +159,17 @@ def _twins(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
     """Two files of one home with the same losses on the same steps tell of one run: the fuller one is used."""
     runs = sorted(runs, key=lambda run: (-_weight(readings, run), run[0]))
     kept: list[list[int]] = []
-    homes: dict[str, list[tuple[list[int], dict[str, _Curve]]]] = {}
+    homes: dict[str, tuple[Shelf, list[list[int]]]] = {}
     for run in runs:
-        near = homes.setdefault(home(readings[run[0]].source.path), [])
-        losses = _curves(readings[run[0]])
-        twin = next((k for k, curves in near if _same_losses(curves, losses)), None)
-        if twin is None:
+        shelf, near = homes.setdefault(home(readings[run[0]].source.path), (Shelf(), []))
+        losses = curves(readings[run[0]].steps)
+        alike = shelf.twin(losses)
+        if alike is None:
             kept.append(run)
-            near.append((run, losses))
+            near.append(run)
+            shelf.add(losses)
             continue
+        twin = near[alike]
         for i in run:
             steps, own = readings[i].steps, readings[twin[0]].steps
             if steps is not None and own is not None:
@@ -253,41 +247,6 @@ def _without_steps(reading: Reading, path: str) -> Reading:
 def _weight(readings: Sequence[Reading], run: list[int]) -> int:
     steps = readings[run[0]].steps
     return 0 if steps is None else sum(int(steps[c].count()) for c in steps.columns if c not in _COMMON)
-
-
-def _curves(reading: Reading) -> dict[str, _Curve]:
-    """Steps, rising and each once, and the losses at them, per column of losses."""
-    if reading.steps is None:
-        return {}
-    there = [name for name in ("loss", "eval_loss") if name in reading.steps.columns]
-    tables = {
-        name: reading.steps.select("step", name).drop_nulls().unique("step", keep="last").sort("step") for name in there
-    }
-    return {name: (table["step"].to_numpy(), table[name].to_numpy()) for name, table in tables.items()}
-
-
-def _same_losses(a: dict[str, _Curve], b: dict[str, _Curve]) -> bool:
-    column = next((name for name in a if name in b), None)
-    if column is None or not (len(a[column][0]) and len(b[column][0])):
-        return False
-    left, right = a[column], b[column]
-    few = len(right[0]) // _PROBES
-    if few > 1:  # most files of a folder are no twins, which a few places tell
-        some, close = _close(left, (right[0][::few], right[1][::few]))
-        if some >= _PROBES // 2 and close < 0.5 * _AGREE:
-            return False
-    both, close = _close(left, right)
-    return both >= max(3, 0.3 * min(len(left[0]), len(right[0]))) and close >= _AGREE
-
-
-def _close(left: _Curve, right: _Curve) -> tuple[int, float]:
-    """How many steps both have, and the share of them at which the losses are the same."""
-    at = np.searchsorted(left[0], right[0]).clip(max=len(left[0]) - 1)
-    both = left[0][at] == right[0]
-    x, y = left[1][at][both], right[1][both]
-    with np.errstate(invalid="ignore"):
-        close = (np.abs(x - y) <= _SAME * np.abs(y) + 5e-4) | (x == y) | (np.isnan(x) & np.isnan(y))
-    return len(x), float(close.mean()) if len(x) else 0.0
 
 
 def _range(reading: Reading) -> tuple[int, int, int]:

@@ -1,0 +1,163 @@
+"""Which of many runs have the same losses on the same steps.
+
+Every pair is not held against each other: of the runs that log at even steps a few places are looked at, all runs at once, and
+only those that are alike there are compared step by step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+_COLUMNS: Final = ("loss", "eval_loss")
+_SAME: Final = 0.01
+"""Losses of one step in two files of a run differ by rounding only."""
+_AGREE: Final = 0.8
+_PROBES: Final = 16
+_MOST: Final = 1 << 21
+"""Losses that are held against a run's at a time."""
+
+Steps = npt.NDArray[np.int64]
+Losses = npt.NDArray[np.float64]
+Curve = tuple[Steps, Losses]
+"""Steps, rising and each once, and the losses at them."""
+
+
+def curves(steps: pl.DataFrame | None) -> dict[str, Curve]:
+    """The curve of each column of losses."""
+    if steps is None:
+        return {}
+    tables = {
+        name: steps.select("step", name).drop_nulls().unique("step", keep="last").sort("step")
+        for name in _COLUMNS
+        if name in steps.columns
+    }
+    return {name: (table["step"].to_numpy(), table[name].to_numpy()) for name, table in tables.items()}
+
+
+@dataclass(slots=True)
+class _Grid:
+    """Curves that log at the same evenly spaced steps as far as they go, one behind the other."""
+
+    first: int
+    interval: int
+    numbers: list[int] = field(default_factory=list)
+    spans: Steps = field(default_factory=lambda: np.empty((2, 16), np.int64))
+    """(steps, place in losses) of each."""
+    losses: Losses = field(default_factory=lambda: np.empty(1 << 12))
+    used: int = 0
+
+    def add(self, number: int, losses: Losses) -> None:
+        """Another curve."""
+        if len(self.numbers) == self.spans.shape[1]:
+            self.spans = np.concatenate([self.spans, np.empty_like(self.spans)], axis=1)
+        while self.used + len(losses) > len(self.losses):
+            self.losses = np.concatenate([self.losses, np.empty_like(self.losses)])
+        self.spans[:, len(self.numbers)] = len(losses), self.used
+        self.losses[self.used : self.used + len(losses)] = losses
+        self.numbers.append(number)
+        self.used += len(losses)
+
+    def likely(self, curve: Curve) -> list[int]:
+        """Those that may be the same: enough steps in common, and no other losses at the places looked at."""
+        steps, losses = curve
+        on = steps[(steps - self.first) % self.interval == 0]
+        count = self.spans[0, : len(self.numbers)]
+        past = np.searchsorted(on, self.first + (count - 1) * self.interval, side="right")
+        enough = past - np.searchsorted(on, self.first) >= _enough(count, len(steps))
+        rows = np.flatnonzero(enough)
+        few = len(steps) // _PROBES
+        if few > 1:
+            shared, close = self._close(rows, (steps[::few], losses[::few]))
+            rows = rows[(shared < _PROBES // 2) | (close >= 0.5 * _AGREE)]
+        if len(rows) * len(steps) <= _MOST:
+            shared, close = self._close(rows, curve)
+            rows = rows[(shared >= _enough(count[rows], len(steps))) & (close >= _AGREE)]
+        return [self.numbers[n] for n in rows.tolist()]
+
+    def _close(self, rows: Steps, curve: Curve) -> tuple[Steps, Losses]:
+        """How many of the steps each of some curves has, and the share of them at which the losses are the same."""
+        count, place = self.spans[:, rows, None]
+        at = (curve[0] - self.first) // self.interval
+        here = (at >= 0) & (curve[0] == self.first + at * self.interval)
+        inside = at[here] < count
+        seen = self.losses[place + np.where(inside, at[here], 0)]
+        shared = inside.sum(axis=1)
+        return shared, (inside & _alike(seen, curve[1][here])).sum(axis=1) / np.maximum(shared, 1)
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Runs by their losses, numbered from 0 as they come."""
+
+    runs: list[dict[str, Curve]] = field(default_factory=list)
+    even: dict[str, dict[tuple[int, int], _Grid]] = field(default_factory=dict)
+    odd: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, run: dict[str, Curve]) -> None:
+        """Another run."""
+        number = len(self.runs)
+        self.runs.append(run)
+        for name, (steps, losses) in run.items():
+            if not len(steps):
+                continue
+            grid = int(steps[0]), int(steps[1] - steps[0]) if len(steps) > 1 else 1
+            if (np.diff(steps) == grid[1]).all():
+                self.even.setdefault(name, {}).setdefault(grid, _Grid(*grid)).add(number, losses)
+            else:
+                self.odd.setdefault(name, []).append(number)
+
+    def likely(self, run: dict[str, Curve]) -> list[int]:
+        """Those that are worth being compared, and perhaps others."""
+        found: set[int] = set()
+        for name, curve in run.items():
+            if len(curve[0]):
+                found.update(n for grid in self.even.get(name, {}).values() for n in grid.likely(curve))
+                found.update(self.odd.get(name, ()))
+        return sorted(found)
+
+    def twin(self, run: dict[str, Curve]) -> int | None:
+        """The first of the runs with the same losses."""
+        return next((n for n in self.likely(run) if same(self.runs[n], run)), None)
+
+
+def same(a: dict[str, Curve], b: dict[str, Curve]) -> bool:
+    """Whether two runs have the same losses on the same steps."""
+    column = next((name for name in a if name in b), None)
+    if column is None or not (len(a[column][0]) and len(b[column][0])):
+        return False
+    left, right = a[column], b[column]
+    few = len(right[0]) // _PROBES
+    if few > 1:  # most files of a folder are no twins, which a few places tell
+        some, close = _close(left, (right[0][::few], right[1][::few]))
+        if some >= _PROBES // 2 and close < 0.5 * _AGREE:
+            return False
+    both, close = _close(left, right)
+    return bool(both >= _enough(len(left[0]), len(right[0])) and close >= _AGREE)
+
+
+def _enough(left: int | Steps, right: int) -> Losses:
+    """Steps in common that it takes."""
+    return np.maximum(3.0, 0.3 * np.minimum(left, right))
+
+
+def _close(left: Curve, right: Curve) -> tuple[int, float]:
+    """How many steps both have, and the share of them at which the losses are the same."""
+    at = np.searchsorted(left[0], right[0]).clip(max=len(left[0]) - 1)
+    both = left[0][at] == right[0]
+    close = _alike(left[1][at][both], right[1][both])
+    return len(close), float(close.mean()) if len(close) else 0.0
+
+
+def _alike(x: Losses, y: Losses) -> npt.NDArray[np.bool_]:
+    """Which losses differ by rounding only; both may be no number, or the same infinity."""
+    with np.errstate(invalid="ignore"):
+        alike: npt.NDArray[np.bool_] = np.abs(x - y) <= _SAME * np.abs(y) + 5e-4
+        alike &= np.isfinite(y)
+        if not np.isfinite(y).all():
+            alike |= (x == y) | (np.isnan(x) & np.isnan(y))
+    return alike

@@ -1,0 +1,59 @@
+"""Runs of the same losses are found among many as if every pair were compared."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gdiag.ingesters.twins import Curve, Shelf, curves, same
+
+
+def run(rng: np.random.Generator, seed: int) -> dict[str, Curve]:
+    """A run of one of a few losses, logged in one of many ways."""
+    count = int(rng.choice([1, 3, 20, 40, 300]))
+    steps = int(rng.choice([0, 0, 7, 5000])) + int(rng.choice([1, 1, 2, 10])) * np.arange(count)
+    if rng.random() < 0.3:
+        steps = steps[np.sort(rng.choice(count, max(1, count - 5), replace=False))]
+    losses = 3 + np.sin(seed + steps / 50) + np.round(rng.normal(0, float(rng.choice([0, 1e-4, 0.02])), len(steps)), 4)
+    losses[rng.random(len(steps)) < 0.05] = np.nan
+    names = [["loss"], ["loss"], ["eval_loss"], ["loss", "eval_loss"]][int(rng.integers(4))]
+    table = pl.DataFrame({"step": steps, **{name: losses + (name != "loss") for name in names}})
+    return curves(table)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 10**6))
+def test_the_first_of_all_pairs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shelf = Shelf()
+    for _ in range(40):
+        new = run(rng, int(rng.integers(4)))
+        expected = next((i for i, known in enumerate(shelf.runs) if same(known, new)), None)
+        assert shelf.twin(new) == expected
+        if expected is None:
+            shelf.add(new)
+
+
+def test_nothing_is_no_twin() -> None:
+    shelf = Shelf()
+    for empty in (
+        {},
+        curves(None),
+        curves(pl.DataFrame({"step": [1], "loss": [None]}, schema={"step": pl.Int64, "loss": pl.Float64})),
+    ):
+        shelf.add(empty)
+        assert shelf.twin(empty) is None
+
+
+def test_most_runs_are_told_apart_at_a_few_places() -> None:
+    rng = np.random.default_rng(1)
+    shelf = Shelf()
+    steps = np.arange(500)
+    likely = 0
+    for i in range(200):
+        new = {"loss": (steps[: 500 - i], 3 + rng.normal(0, 0.5, 500 - i))}
+        likely += len(shelf.likely(new))
+        shelf.add(new)
+    assert likely < 20
