@@ -33,7 +33,7 @@ from gdiag.measures.segments import gaps
 from gdiag.measures.telemetry import Telemetry
 from gdiag.model import DataWindow, Finding, Incident, Report, Run, Series, Severity, Skip, Table, Value
 from gdiag.schema import STEP_METRICS, TABLES, Records
-from gdiag.triage import explain
+from gdiag.triage import explain, together
 from gdiag.triage.advice import advise_logging
 from gdiag.triage.facts import RunFacts
 
@@ -147,9 +147,13 @@ def diagnose(
     """
     said = _said(thresholds or {})
     judged = [_judged(view, thresholds or {}, analyzers, said) for view in each(records, counted)]
-    findings = tuple(sorted((f for run in judged for f in run.findings), key=_by_severity_then_place))
-    facts = {run.facts.run: run.facts for run in judged}
-    incidents = explain(findings, facts)
+    told = sorted(((i, n) for i, run in enumerate(judged) for n in range(len(run.findings))),
+                  key=lambda at: _by_severity_then_place(judged[at[0]].findings[at[1]]))  # fmt: skip
+    findings = tuple(judged[i].findings[n] for i, n in told)
+    places: list[list[int]] = [[] for _ in judged]
+    for place, (i, _) in enumerate(told):
+        places[i].append(place)
+    incidents = together([(own, run.incidents) for own, run in zip(places, judged, strict=True)])
     checked, skipped = _extent(judged, analyzers)
     return Report(
         runs=tuple(run.run for run in judged),
@@ -160,7 +164,7 @@ def diagnose(
         tables=tuple(table for run in judged for table in run.tables),
         checked=checked,
         skipped=skipped,
-        advice=advise_logging(facts.values(), sum(i.severity > Severity.INFO for i in incidents)),
+        advice=advise_logging([run.facts for run in judged], sum(i.severity > Severity.INFO for i in incidents)),
     )
 
 
@@ -170,6 +174,9 @@ class _Judged:
 
     run: Run
     findings: tuple[Finding, ...]
+    """In the order of the report."""
+    incidents: tuple[Incident, ...]
+    """Their findings index into the run's own."""
     facts: RunFacts
     series: tuple[Series, ...]
     tables: tuple[Table, ...]
@@ -188,12 +195,15 @@ def _judged(view: RunView, thresholds: Thresholds, analyzers: Sequence[Analyzer]
             lacking[analyzer.CODE] = without
         else:
             findings += weighed(view, analyzer.analyze(view, **thresholds.get(analyzer.CODE, {})))
+    findings.sort(key=_by_severity_then_place)
     facts = _facts(view, findings)
+    incidents = explain(findings, {view.run.id: facts})
     return _Judged(
         run=replace(view.run, segments=view.trajectory.segments, config=_config(view)),
         findings=tuple(findings),
+        incidents=incidents,
         facts=facts,
-        series=tuple(_plotted(view, explain(findings, {view.run.id: facts}), said)),
+        series=tuple(_plotted(view, incidents, said)),
         tables=tuple(sweep_tables(view, said)),
         lacking=lacking,
         held=held(view),

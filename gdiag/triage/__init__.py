@@ -19,18 +19,32 @@ def explain(findings: Sequence[Finding], facts: Mapping[str, RunFacts]) -> tuple
     """Incidents of all runs, by severity then onset, the log's own quality after what happened; Incident.findings index into `findings` as given."""
     index = {id(finding): number for number, finding in enumerate(findings)}
     incidents = [_incident(case, tuple(index[id(f)] for f in case.findings)) for case in cases(findings, facts)]
-    incidents.sort(
-        key=lambda i: (
-            -i.severity,
-            i.pattern == "log_quality",
-            i.run,
-            i.onset_step if i.onset_step is not None else -1,
-            i.onset_time or 0.0,
-        )
-    )
+    incidents.sort(key=_gravest_first)
+    return tuple(replace(incident, related=_related(n, incidents, facts)) for n, incident in enumerate(incidents))
+
+
+def together(parts: Sequence[tuple[Sequence[int], Sequence[Incident]]]) -> tuple[Incident, ...]:
+    """The incidents of runs that were explained one by one, as explain gives them for all.
+
+    Args:
+        parts: per run the places of its findings among those of all, and its incidents.
+    """
+    every = [(part, n, incident) for part, (_, own) in enumerate(parts) for n, incident in enumerate(own)]
+    every.sort(key=lambda one: _gravest_first(one[2]))
+    place = {(part, n): number for number, (part, n, _) in enumerate(every)}
     return tuple(
-        replace(incident, related=_related(number, incidents, facts)) for number, incident in enumerate(incidents)
+        replace(
+            incident,
+            findings=tuple(parts[part][0][f] for f in incident.findings),
+            related=tuple(sorted(place[part, other] for other in incident.related)),
+        )
+        for part, _, incident in every
     )
+
+
+def _gravest_first(incident: Incident) -> tuple[object, ...]:
+    onset = incident.onset_step if incident.onset_step is not None else -1
+    return (-incident.severity, incident.pattern == "log_quality", incident.run, onset, incident.onset_time or 0.0)
 
 
 def cases(findings: Sequence[Finding], facts: Mapping[str, RunFacts]) -> list[Case]:

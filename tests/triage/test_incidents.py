@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gdiag.model import DataWindow, Finding, Incident, Location, Measure, Severity
-from gdiag.triage import explain
+from gdiag.triage import explain, together
 from gdiag.triage.facts import RunFacts
 from gdiag.triage.incidents import group
 
@@ -287,3 +289,25 @@ def test_an_incident_ends_at_the_time_of_its_last_step() -> None:
     assert found.last_time == 1500.0
     (found,) = incidents(finding("GD102", 100, 110), facts=facts)
     assert (found.onset_time, found.last_time) == (None, None)
+
+
+def test_runs_explained_one_by_one_are_as_explained_together() -> None:
+    one = [finding("GD102", 267, 271), finding("GD206", 266, 270, INFO), finding("GD601", 290, 900, gpu=0, host="n0")]
+    two = [
+        finding("GD101", 880, 900, CRITICAL),
+        finding("GD102", 100, 105),
+        finding("GD102", 117, 118),
+        finding("GD002", 5),
+    ]
+    moved = [
+        [replace(f, where=replace(f.where, run=run)) for f in own] for run, own in (("a", one), ("b", two), ("c", one))
+    ]
+    every = [moved[1][0], moved[2][1], *moved[0], *moved[1][1:], moved[2][0], moved[2][2]]
+    facts = {run: RunFacts(run) for run in "abc"}
+    parts = []
+    for run, own in zip("abc", moved, strict=True):
+        here = [f for f in every if any(f is g for g in own)]
+        places = [i for i, f in enumerate(every) if any(f is g for g in own)]
+        parts.append((places, explain(here, {run: facts[run]})))
+    assert together(parts) == explain(every, facts)
+    assert any(incident.related for incident in together(parts))
