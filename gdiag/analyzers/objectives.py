@@ -9,7 +9,7 @@ from typing import Final
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Severity
 
-OF_LOSS: Final = frozenset({"GD104", "GD105", "GD107", "GD108", "GD305", "GD307"})
+OF_LOSS: Final = frozenset({"GD104", "GD105", "GD107", "GD108", "GD119", "GD305", "GD307"})
 """Checks that hold a level of the loss against its own past; GD307 does so beside that of the gradients."""
 
 LEVELS: Final = OF_LOSS | {"GD103", "GD201", "GD213"}

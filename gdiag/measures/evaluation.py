@@ -13,6 +13,9 @@ from gdiag.measures.curves import Curve, Floats
 LEAST_EVALS = 5
 FALLING = 0.9
 """Share of the pairs of evaluations whose later one is the lower, from which validation comes down."""
+LEAST_JUMP_EVALS = 8
+JUMP, JUMP_ALONE, JUMP_SHARE = 8.0, 20.0, 0.1
+"""A jump of evaluations in standard deviations of one, that of a single one, and as a share of the level before."""
 LEAST_ROWS = 8
 """Training rows: logs of one row an epoch are short."""
 
@@ -89,6 +92,75 @@ def _around(train: Curve, step: int) -> float:
     i = int(np.searchsorted(train.step, step, side="right"))
     width = max(min(10, len(train) // 6), len(train) // 20, 1)
     return float(np.median(train.value[max(0, i - width) : max(1, i)]))
+
+
+@dataclass(frozen=True, slots=True)
+class EvalJump:
+    """Evaluations that leave the level of those before while the training loss does not move."""
+
+    step: int
+    """First evaluation concerned."""
+    last_step: int
+    level: float
+    """Median of the three evaluations before [nat]."""
+    height: float
+    """Median of the evaluations concerned, over that level [nat]."""
+    evals: int
+    returned: bool
+    noise: float
+    """Standard deviation of one evaluation [nat]."""
+    train_change: float
+    """Training loss during it minus before [nat]."""
+
+
+def eval_jumps(train: Curve, evaluation: Curve) -> list[EvalJump]:
+    """Stretches of evaluations far above those before, of which training shows nothing; none below eight evaluations.
+
+    A stretch ends where half of its height is gone. One that lasts to the end must be level, for a rise that goes on is
+    overfitting; one evaluation alone must stand out further, and three such are a habit of the evaluation.
+    """
+    y = evaluation.value
+    if len(y) < LEAST_JUMP_EVALS or len(train) < LEAST_ROWS:
+        return []
+    noise = max(mad_sigma(np.diff(y)) / sqrt(2), 0.01 * abs(float(np.median(y))))
+    found: list[EvalJump] = []
+    i = 4
+    while i < len(y):
+        level = float(np.median(y[i - 3 : i]))
+        rise = float(y[i] - y[i - 3 : i].max())
+        if rise <= max(JUMP * noise, JUMP_SHARE * abs(level)):
+            i += 1
+            continue
+        back = np.flatnonzero(y[i:] - level <= 0.5 * float(y[i] - level))
+        end = i + int(back[0]) if len(back) else len(y)
+        height = float(np.median(y[i:end])) - level
+        change = _train_change(train, int(evaluation.step[i - 1]), int(evaluation.step[end - 1]))
+        if (
+            change is not None
+            and change <= 0.2 * height
+            and _is_one(y[i:end], rise, height, noise, returned=end < len(y))
+        ):
+            steps = int(evaluation.step[i]), int(evaluation.step[end - 1])
+            found.append(EvalJump(*steps, level, height, end - i, end < len(y), noise, change))
+        i = max(i + 1, end + 3)
+    lone = sum(jump.evals == 1 for jump in found)
+    return [jump for jump in found if jump.evals > 1 or lone < 3]
+
+
+def _is_one(part: Floats, rise: float, height: float, noise: float, *, returned: bool) -> bool:
+    """Whether evaluations are one jump: several, or a single one that came back from far; level where they last."""
+    if returned:
+        return len(part) > 1 or rise > JUMP_ALONE * noise
+    half = len(part) // 2
+    return len(part) >= 3 and float(np.median(part[-half:]) - np.median(part[:half])) <= 0.25 * height
+
+
+def _train_change(train: Curve, before: int, last: int) -> float | None:
+    """Training level from step `before` to `last` against as many rows up to `before`; None with fewer than five rows."""
+    a, b = (int(k) for k in np.searchsorted(train.step, [before, last], side="right"))
+    during = train.value[a:b]
+    earlier = train.value[max(0, a - max(len(during), 10)) : a]
+    return float(np.median(during) - np.median(earlier)) if min(len(during), len(earlier)) >= 5 else None
 
 
 @dataclass(frozen=True, slots=True)

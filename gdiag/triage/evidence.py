@@ -223,6 +223,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("overfitting", "loss", 2.2, found("GD110")),
     Rule("numeric_overflow", "loss", 3.0, found("GD111")),
     Rule("overfitting", "loss", -2.2, found("GD111")),
+    # What shows in validation alone is in its data or in the code that evaluates, not in the model.
+    Rule("config_change", "loss", 2.6, found("GD119")),
+    Rule("data_order", "loss", 0.8, found("GD119")),
+    *(Rule(cause, "loss", -3.0, found("GD119")) for cause in ("overfitting", "data_repeated", "numeric_overflow")),
     # Time and hardware: the machine's own counters decide.
     Rule("thermal_throttling", "telemetry", 4.0, found("GD601", least=Severity.WARNING)),
     Rule("thermal_throttling", "telemetry", -2.5, only_hot),

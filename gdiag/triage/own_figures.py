@@ -101,6 +101,11 @@ def compare_settings(case: Case) -> str:
         ("batch size", case.number("batch_ratio")), ("sequence length", case.number("seq_len_ratio")),
         ("work per step", case.number("load_ratio")),
     )  # fmt: skip
+    if case.find("GD119"):
+        return (
+            f"Evaluate {return_point(case)} again on the validation data of then, and look for another validation set, changed "
+            "preprocessing, dropout left on, or weights loaded from elsewhere"
+        )
     seen = [f"{what} ×{ratio:.3g}" for what, ratio in ratios if ratio is not None and abs(ratio - 1) > 0.05]
     at = f" step {case.onset}" if case.onset is not None else " the onset"
     known = f" (logged: {', '.join(seen)})" if seen else ""

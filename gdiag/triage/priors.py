@@ -80,7 +80,7 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
     "rank_outlier": {"silent_data_corruption": 0.45, "bad_batch": 0.15, "replica_divergence": 0.08,
                      "hardware_fault": 0.05, "software_fault": 0.08},
     "eval_divergence": {"overfitting": 0.55, "data_order": 0.06, "data_repeated": 0.08, "numeric_overflow": 0.05,
-                        "software_fault": 0.08},
+                        "software_fault": 0.08, "config_change": 0.04},
     "scale_mismatch": {"config_change": 0.4, "software_fault": 0.25, "lr_batch_mismatch": 0.05},
     "hang": _HANG,
     "abnormal_exit": {"link_fault": 0.04, "software_fault": 0.4, "hardware_fault": 0.1, "memory_pressure": 0.12, "time_limit": 0.05,
