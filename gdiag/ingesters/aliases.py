@@ -29,6 +29,8 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "loss_local", "loss_avg", "avg_loss", "avr_loss", "mean_loss", "loss_mean", "running_loss", "smooth_loss", "trl", "lmloss",
         "policy_loss", "actor_pg_loss", "pg_loss", "mlm_loss", "masked_lm_loss", "objective_loss", "objective", "cost",
         "loss_metrics_global_max_loss", "global_max_loss", "loss_epoch", "train_loss_epoch", "epoch_loss",
+        "main_model_loss", "logloss", "log_loss", "binary_logloss", "multi_logloss", "mlogloss", "train_rmse", "rmse_train",
+        "train_mse", "mse_train", "train_mae", "mae_train",
     ),
     "grad_norm": (
         "grad_norm", "gradient_norm", "gnorm", "total_grad_norm", "total_gradient_norm", "global_grad_norm",
@@ -191,7 +193,7 @@ _FAMILIES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"(^|_)[a-uw-z]?loss(_\d+)?$"), "loss"),
 )
 _NO_LOSS = re.compile(r"frac|finite|skip|coef|weight|scale|best|final|threshold")
-_LOSS = re.compile(r"(^|_)(loss|nll|crossentropyloss|crossentropy|cross_entropy|ce)(_|$)")
+_LOSS = re.compile(r"(^|_)(loss|logloss|mlogloss|nll|crossentropyloss|crossentropy|cross_entropy|ce)(_|$)")
 _TIMES: Final = frozenset({"step_time", "data_time", "compute_time", "comm_time", "elapsed", "time"})
 _UNITS: Final = {
     "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "ms": 1e-3, "msec": 1e-3, "millis": 1e-3,
@@ -223,7 +225,7 @@ LONGEST_NAME: Final = 512
 def simplify(name: str) -> str:
     """A name without differences that mean nothing: `Train/LM Loss` → train_lm_loss."""
     plain = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", name.strip()) if not name.isupper() else name
-    text = re.sub(r"[\s\-/.:|]+", "_", plain.lower())
+    text = re.sub(r"[\s\-/.:|]+", "_", re.sub(r"'s\b", "", plain.lower()))
     text = re.sub(r"[()\[\]{}\"']+", "_", text)
     lead = "_" if text.startswith("_") and not text.startswith("__") else ""
     return lead + re.sub(r"_+", "_", text).strip("_")

@@ -10,7 +10,7 @@ import polars as pl
 
 from gdiag.errors import InputError
 from gdiag.ingesters import claims, derived, layer_names, splits, values
-from gdiag.ingesters.aliases import Claim
+from gdiag.ingesters.aliases import Claim, claim
 from gdiag.ingesters.claims import Plan
 from gdiag.ingesters.objectives import adversaries, variational
 from gdiag.ingesters.ranks import with_rank_rows
@@ -106,6 +106,7 @@ class _Reader:
 def _read(plan: Plan, reader: _Reader) -> tuple[pl.DataFrame, dict[int, dict[str, pl.Series]]]:
     """Key columns and every metric under its canonical name; series of single ranks beside them."""
     out: dict[str, pl.Series] = {}
+    asked = frozenset(plan.metrics)
     for wanted, (original, found) in list(plan.metrics.items()):
         series = reader.read(wanted, original, found)
         canonical = derived.read_clock(wanted, series)
@@ -116,6 +117,15 @@ def _read(plan: Plan, reader: _Reader) -> tuple[pl.DataFrame, dict[int, dict[str
                 continue
             plan.metrics[canonical] = (original, found)
         out[canonical] = series.alias(canonical)
+    if "time" in asked:
+        # A clock before the line and what the program calls its time: one says when, the other for how long.
+        clocks = [n for n in plan.unmapped if (c := claim(n)) is not None and c.canonical == "time"]
+        for original in (n for n in clocks if reader.frame.schema[n].is_numeric()):
+            series = reader.read("time", original, Claim("time", 0))
+            if (canonical := derived.read_clock("time", series)) not in out and series.count():
+                out[canonical] = series.alias(canonical)
+                plan.metrics[canonical] = (original, Claim(canonical, 0))
+                plan.unmapped.remove(original)
     for column, original in plan.layer_sources.items():
         out[column] = reader.read(column, original, Claim(column, 0)).alias(column)
     ranked = {

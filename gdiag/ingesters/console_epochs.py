@@ -57,6 +57,19 @@ def placed(wide: pl.DataFrame, table: pl.DataFrame, label: str) -> pl.DataFrame:
     return counted.filter(pl.col("step").is_not_null())
 
 
+def with_words_behind(wide: pl.DataFrame, table: pl.DataFrame, marker: str) -> pl.DataFrame:
+    """`prefix` with the word of evaluation that stands between the step and the loss: `epoch 10 | valid … 5 / 9 loss=1.6`."""
+    if not len(wide) or not any(name.lower() == "loss" for name in wide.columns):
+        return wide
+    text = wide.select("line").join(table.unique("line", keep="first"), on="line", how="left", maintain_order="left")
+    between = text["text"].str.splitn(marker, 2).struct.field("field_1").str.extract(r"(?i)^(.*?)\bloss\b")
+    word = between.str.extract(f"({EVALUATION})")
+    if not word.count() or between.str.contains("(?i)train").any():
+        return wide
+    before = pl.col("prefix").fill_null("") if "prefix" in wide.columns else pl.lit("")
+    return wide.with_columns((before + " " + word.fill_null("")).alias("prefix"))
+
+
 def _batches(wide: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     """Rows of `Batch 3/400 loss …` lines, which name the epoch and then the batch (WeNet), by their place in the run."""
     text = wide.select("line").join(table.unique("line", keep="first"), on="line", how="left", maintain_order="left")

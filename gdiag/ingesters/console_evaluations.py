@@ -18,7 +18,9 @@ _LIKELY: Final = r"(?i)(?:val|eval|test|dev|holdout)[^\n]{0,80}(?:loss|nll|cross
 _RECORD: Final = re.compile(r"best|lowest|minim|target|previous|prev_|last[ _]", re.IGNORECASE)
 """Figures of other evaluations."""
 _STEP: Final = re.compile(r"(?:^|[^\w-])(?:step|iter(?:ation)?|update)s?\W{0,3}(\d{1,12})(?![\w.])", re.IGNORECASE)
-_PLACE: Final = re.compile(r"(?:val|eval|test)\w*\W{0,3}\[\s*(\d{1,9})\s*/\s*(\d{1,9})", re.IGNORECASE)
+_PLACE: Final = re.compile(
+    r"(?:(?:val|eval|test)\w*\W{0,3}\[|valid\w*' subset)\s*(\d{1,9})\s*/\s*(\d{1,9})", re.IGNORECASE
+)
 """Batches of an evaluation done: only the last line holds the whole of it, …"""
 _MEAN: Final = re.compile(r"loss\W{0,4}[\d.eE+-]+\s*\(\s*([\d.]+(?:[eE][-+]?\d+)?)\s*\)", re.IGNORECASE)
 """… the mean of its batches in parentheses behind the last one's loss."""

@@ -66,6 +66,7 @@ def read(given: Input, options: Options) -> Reading:
     table = console.lines_of(given)
     ends = given.data().endswith((b"\n", b"\r"))
     got = fields.read(console.lines_with(table, kind.marker), marker=kind.marker, ends=ends)
+    got.wide = console_epochs.with_words_behind(got.wide, table, kind.marker)
     whole, fractions = console_epochs.fractions(got.wide, kind.label)
     wide, epochs = (
         (whole, fractions) if fractions else console_epochs.counted(console_epochs.placed(whole, table, kind.label))

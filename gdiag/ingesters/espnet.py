@@ -20,6 +20,7 @@ FORMAT: Final = "espnet"
 _SNIFF: Final = re.compile(rb"\d+epoch:train:\d+-\d+batch: [^\n]*=")
 _LINE: Final = r"^(.*?)(\d{1,9})epoch:(?:train|valid):\d+-(\d{1,12})batch: (.*)$"
 _RESULTS: Final = r"(\d{1,9})epoch results: .*\[valid\] (?:.*?, )?loss=([-+\w.]+)"
+_SUMMARY: Final = r"epoch_summary:(\d{1,9})epoch:valid: (?:.*?[, ])?loss=([-+\w.]+)"
 _NAMES: Final = {"optim0_lr0": "lr", "iter_time": "data_time", "train_time": "step_time"}
 
 
@@ -43,8 +44,13 @@ def read(given: Input, options: Options) -> Reading:
         shape=r"\d+, ",
     )
     wide = console.with_prefix(got.wide, options)
-    results = table.filter(pl.col("text").str.contains("epoch results: ", literal=True))
-    ends = results.select("line", pl.col("text").str.extract_groups(_RESULTS).alias("g")).unnest("g")
+    closing = [
+        table.filter(pl.col("text").str.contains(word, literal=True)) for word in ("epoch results: ", "epoch:valid: ")
+    ]
+    ends = pl.concat(
+        part.select("line", pl.col("text").str.extract_groups(pattern).alias("g")).unnest("g")
+        for part, pattern in zip(closing, (_RESULTS, _SUMMARY), strict=True)
+    )
     ends = ends.select(
         "line", (pl.col("1").cast(pl.Int64) * length).alias("step"), pl.col("2").cast(pl.Float64, strict=False).alias("eval_loss")
     ).drop_nulls()  # fmt: skip

@@ -22,7 +22,7 @@ from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "fairseq"
 _SNIFF: Final = re.compile(
-    rb"epoch \d+:\s+\d+ / \d+ [^\n]*?loss=[-\d.n]+|train_inner \| \{[^\n]*\"(?:loss|num_updates)\"|\| valid on '\w+' subset \| (?:valid_)?loss"
+    rb"epoch \d+:?\s+\d+ / \d+ [^\n]*?loss=[-\d.n]+|train_inner \| \{[^\n]*\"(?:loss|num_updates)\"|\| valid on '\w+' subset \| (?:valid_)?loss"
     rb"|epoch \d+ \| loss [-\d.n][^\n]*\| num_updates \d|\| train \| \{\"epoch\": \d[^\n]*\"train_loss\""
 )
 _NUMBER: Final = re.compile(plain.NUMBER)
@@ -66,7 +66,7 @@ def read(given: Input, options: Options) -> Reading:
 def _with_step(lines: pl.DataFrame) -> pl.DataFrame:
     """`epoch 2:  430 / 614 loss=…` lines as `1044, loss=…`: the position in the run, then the fields; `prefix` before them."""
     cut = pl.col("text").str.splitn("epoch ", 2).struct.rename_fields(["prefix", "text"]).alias("c")
-    groups = pl.col("text").str.extract_groups(r"^(\d+):\s+(\d+) / (\d+) (.*)$").alias("g")
+    groups = pl.col("text").str.extract_groups(r"^(\d+):?\s+(\d+) / (\d+) (.*)$").alias("g")
     parts = lines.select("line", cut).unnest("c").select("line", "prefix", groups).unnest("g")
     epoch, at, length = (pl.col(c).cast(pl.Int64, strict=False) for c in ("1", "2", "3"))
     position = ((epoch - 1) * length + at).cast(pl.String)

@@ -97,7 +97,7 @@ def _steps(wide: pl.DataFrame, total: int) -> tuple[pl.DataFrame, tuple[str, ...
     ):
         return wide.with_columns(pl.col("bar").forward_fill().backward_fill().alias("step")).drop("bar"), ()
     wide = wide.drop("bar", strict=False)
-    is_train = pl.col("loss").is_not_null() if "loss" in wide.columns else pl.lit(True)
+    is_train = pl.col("loss").is_not_null() if "loss" in wide.columns else pl.col("line").is_not_null()
     numbered = is_train.cum_sum().cast(pl.Int64)
     epochs = train["epoch"].drop_nulls() if "epoch" in train.columns else pl.Series([], dtype=pl.Float64)
     top = epochs.max() if len(epochs) else None

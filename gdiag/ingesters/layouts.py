@@ -140,6 +140,8 @@ def _slots(glue: list[str], kept: list[list[str]], first: Sequence[str], seen: d
     for position, values in enumerate(kept):
         before, after = glue[position], glue[position + 1]
         name = first[position] if position < len(first) else (tokens.later_label if position else tokens.label)(before)
+        if not name or name.lower() == "speed":
+            name = tokens.pace(after) or name
         if name:
             seen[name] = seen.get(name, 0) + 1
             name = name if seen[name] == 1 else f"{name} #{seen[name]}"

@@ -17,6 +17,10 @@ _SCALES: Final = {
     "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12,
 }  # fmt: skip
 """Units glued to a number → factor to s or B, and SI suffixes. (GB as printed by torch is 2**30 or 1e9: within 7 %.)"""
+_PACES: Final = (
+    (re.compile(r"\s?(?:s|secs?|seconds)/(?:steps?|it|iter|batch)\b"), "seconds_per_step"),
+    (re.compile(r"\s?(?:steps?|its?|iters?|batch)/s(?:ec)?\b"), "steps_per_second"),
+)
 _KEYS: Final = ("line", "prefix", "run", "source")
 """Names that rows bear already."""
 _APART: Final = re.compile(r"[A-Za-z][,;]\s+$")
@@ -41,6 +45,11 @@ def label(literal: str) -> str:
 def later_label(literal: str) -> str:
     """The name in a literal between two numbers, the unit of the first one aside."""
     return label(_UNIT.sub("", literal))
+
+
+def pace(literal: str) -> str:
+    """What a number is that names itself by its unit: `(0.51 sec/step)`, `2.45 step/s`; '' for any other."""
+    return next((name for pattern, name in _PACES if pattern.match(literal)), "")
 
 
 def scale(literal: str) -> float:
@@ -78,6 +87,8 @@ def pairs(text: str, separator: str | None, first: Sequence[str] = ()) -> list[t
         for position, number in enumerate(numbers):
             before = between[position]
             name = first[len(found)] if len(found) < len(first) else (later_label if position else label)(before)
+            if not name or name.lower() == "speed":
+                name = pace(between[position + 1]) or name
             if name:
                 found.append((name, float(number.replace(",", "")) * scale(between[position + 1])))
     return found

@@ -17,6 +17,8 @@ _SPECIAL: Final = {
     "-inf": float("-inf"), "infinity": float("inf"), "+infinity": float("inf"), "-infinity": float("-inf"),
     "true": 1.0, "false": 0.0, "1.#qnan": float("nan"), "1.#inf": float("inf"), "-1.#inf": float("-inf"),
 }  # fmt: skip
+_WRAPPED: Final = r"(?i)^(?:(?:tensor|array|np\.float\d+|numpy\.float\d+)\(|[\[(])\s*\[?([-+]?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf))\]?\s*(?:,[^,\d\]]*(?:=[^,]*)?)*[\])]$"
+"""A number as an array or tensor of one prints it: `[0.001]`, `tensor(3.2, device='cuda:0')`."""
 _OVERFLOW: Final = 1.7976931348623157e308
 """The largest double: how SQL stores and jq write an infinity."""
 
@@ -77,7 +79,8 @@ def numbers(column: pl.Series) -> Parsed:
     thousands = pl.select(
         pl.when(text.str.contains(r"^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$")).then(text.str.replace_all(",", ""))
     ).to_series().cast(pl.Float64, strict=False)  # fmt: skip
-    series = series.fill_null(special).fill_null(thousands)
+    wrapped = text.str.extract(_WRAPPED).cast(pl.Float64, strict=False)
+    series = series.fill_null(special).fill_null(thousands).fill_null(wrapped)
     bad = series.is_null() & text.is_not_null() & ~lower.is_in(list(_ABSENT))
     return Parsed(series, bad if bad.any() else None)
 
