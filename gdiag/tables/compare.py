@@ -12,7 +12,8 @@ from gdiag.measures.run import RunView
 from gdiag.model import Column, Incident, Report, Severity, Table, Value
 from gdiag.schema import STEP_METRICS, Records
 from gdiag.tables.parting import first_difference, first_lasting_difference
-from gdiag.tables.scaling import Side, peak_rate, scaling
+from gdiag.tables.scaling import Side, peak_rate, samples_per_step, scaling, tokens_per_step
+from gdiag.triage.priors import UNKNOWN
 
 TAIL = 0.05
 """Share of the common steps, at their end, that the final level is the median of."""
@@ -40,7 +41,7 @@ def compare(a: tuple[Report, Records], b: tuple[Report, Records]) -> Report:
         _settings(one, two),
         _parting(one, two),
     ]
-    return replace(_joined(one.report, two.report), tables=tuple(table for table in tables if table.rows))
+    return replace(_joined(one.report, two.report), tables=tuple(table for table in tables if table.title))
 
 
 def _joined(a: Report, b: Report) -> Report:
@@ -83,25 +84,39 @@ def _runs(a: Side, b: Side) -> Table:
 
 
 def _faults(a: Side, b: Side) -> Table:
-    """Incidents of warning or above, paired by pattern and layer; the same samples point at the data."""
+    """Incidents of warning or above, paired by pattern and layer, then by cause; the same samples point at the data."""
     rows: list[tuple[Value | None, ...]] = []
     left, right = (
         [i for i in s.report.incidents if i.severity >= Severity.WARNING and i.run == s.view.run.id] for s in (a, b)
     )
-    pairs: list[tuple[Incident | None, Incident | None]] = []
-    for incident in left:
-        alike = [i for i in right if i.pattern == incident.pattern and i.layer == incident.layer]
-        twin = min(alike, key=lambda i: abs((i.onset_step or 0) - (incident.onset_step or 0)), default=None)
-        if twin is not None:
-            right.remove(twin)
-        pairs.append((incident, twin))
+    twins: dict[int, Incident] = {}
+    for same in (_same_pattern, _same_cause):
+        for place, incident in enumerate(left):
+            alike = [i for i in right if place not in twins and same(incident, i)]
+            twin = min(alike, key=lambda i: abs((i.onset_step or 0) - (incident.onset_step or 0)), default=None)
+            if twin is not None:
+                right.remove(twin)
+                twins[place] = twin
+    pairs: list[tuple[Incident | None, Incident | None]] = [(one, twins.get(place)) for place, one in enumerate(left)]
     for one, two in (*pairs, *((None, i) for i in right)):
-        named = one or two
-        if named is not None:
-            onsets = (None if i is None else i.onset_step for i in (one, two))
-            rows.append((named.pattern, *onsets, _verdict(one, two), _cause(one), _cause(two)))
+        patterns = dict.fromkeys(i.pattern for i in (one, two) if i is not None)
+        onsets = (None if i is None else i.onset_step for i in (one, two))
+        rows.append((" / ".join(patterns), *onsets, _verdict(one, two), _cause(one), _cause(two)))
     names = ("pattern", "A at step", "B at step", "", "cause in A", "cause in B")
-    return Table("Faults", tuple(Column(name) for name in names), tuple(rows))
+    title = "Faults" if rows else "Faults: none of warning or above in either run"
+    return Table(title, tuple(Column(name) for name in names), tuple(rows))
+
+
+def _same_pattern(one: Incident, two: Incident) -> bool:
+    return one.pattern == two.pattern and one.layer == two.layer
+
+
+def _same_cause(one: Incident, two: Incident) -> bool:
+    """Whether evidence names one cause for both: a fault may take another course with another seed."""
+    first, second = (i.causes[0] if i.causes else None for i in (one, two))
+    if first is None or second is None or first.cause != second.cause or first.cause == UNKNOWN:
+        return False
+    return "low" not in (first.band, second.band)
 
 
 def _cause(incident: Incident | None) -> str | None:
@@ -113,6 +128,8 @@ def _cause(incident: Incident | None) -> str | None:
 def _verdict(one: Incident | None, two: Incident | None) -> str:
     if one is None or two is None:
         return "only in A" if two is None else "only in B"
+    if one.pattern != two.pattern:
+        return "in both, by another course"
     if (
         one.data is not None
         and two.data is not None
@@ -139,6 +156,11 @@ def _levels(a: Side, b: Side) -> Table:
         values = a.median(name), b.median(name)
         unit = f" [{STEP_METRICS[name]}]" if STEP_METRICS[name] else ""
         rows.append((f"{name.replace('_', ' ')}, median{unit}", *values, *_difference(*values)))
+    for name, growth in (("tokens", tokens_per_step), ("samples", samples_per_step)):
+        work = growth(a), growth(b)
+        if work == (a.median("batch_size"), b.median("batch_size")):
+            continue
+        rows.append((f"{name} per step", *work, *_difference(*work)))
     peaks = peak_rate(a), peak_rate(b)
     rows.append(("learning rate, peak", *peaks, *_difference(*peaks)))
     columns = (Column("quantity"), Column("A"), Column("B"), Column("B − A"), Column("B / A"))
@@ -173,7 +195,7 @@ def _settings(a: Side, b: Side) -> Table:
     rows = tuple(
         (key, left.get(key), right.get(key)) for key in sorted({*left, *right}) if left.get(key) != right.get(key)
     )
-    return Table("Settings that differ", (Column("setting"), Column("A"), Column("B")), rows)
+    return Table("Settings that differ" if rows else "", (Column("setting"), Column("A"), Column("B")), rows)
 
 
 def _parting(a: Side, b: Side) -> Table:
@@ -197,4 +219,10 @@ def _parting(a: Side, b: Side) -> Table:
         if lasting is not None:
             rows.append((name, int(common[lasting]), float(x[lasting]), float(y[lasting]), "beyond noise, lasting"))
     columns = (Column("column"), Column("first step"), Column("A"), Column("B"), Column("differs"))
+    if not rows:
+        return Table("Where they part: they have no step of one column in common", columns, ())
+    if all(row[1] is None for row in rows):
+        return Table(
+            f"They part nowhere: {', '.join(str(row[0]) for row in rows)} are the same at every step", columns, ()
+        )
     return Table("Where they part", columns, tuple(rows))

@@ -43,7 +43,7 @@ def peak_rate(side: Side) -> float | None:
     return float(said) if isinstance(said, int | float) else None
 
 
-def _batch(side: Side) -> float | None:
+def samples_per_step(side: Side) -> float | None:
     """Samples per step: logged, configured, or the usual growth of the sample counter."""
     logged = side.median("batch_size")
     said = side.setting("batch_size")
@@ -58,6 +58,12 @@ def _batch(side: Side) -> float | None:
     return _growth(counter.step.astype(np.float64), counter.value)
 
 
+def tokens_per_step(side: Side) -> float | None:
+    """The usual growth of the token counter."""
+    counter = side.curve("tokens")
+    return _growth(counter.step.astype(np.float64), counter.value)
+
+
 def _growth(step: Floats, value: Floats) -> float | None:
     gaps = np.diff(step)
     return float(np.median(np.diff(value)[gaps > 0] / gaps[gaps > 0])) if (gaps > 0).any() else None
@@ -69,7 +75,9 @@ def scaling(a: Side, b: Side) -> Table:
     Square root: Malladi et al. 2022 (arXiv:2205.10287) for Adam-like optimizers; linear: Goyal et al. 2017
     (arXiv:1706.02677) for SGD at moderate batch sizes.
     """
-    batches, rates = (_batch(a), _batch(b)), (peak_rate(a), peak_rate(b))
+    counts = ((unit, of(a), of(b)) for unit, of in (("", samples_per_step), (" tokens", tokens_per_step)))
+    unit, *batches = next((found for found in counts if None not in found), ("", None, None))
+    rates = peak_rate(a), peak_rate(b)
     columns = (Column("rule"), Column("LR of B"), Column("B has, of that"))
     if None in batches or None in rates or batches[0] == batches[1]:
         return Table("", columns, ())
@@ -82,5 +90,5 @@ def scaling(a: Side, b: Side) -> Table:
     ):
         wanted = rate * (large / small) ** power
         rows.append((rule, wanted, has / wanted if wanted else None))
-    title = f"Learning rate for batch {large:g} from {rate:g} at batch {small:g}; B has {has:g}"
+    title = f"Learning rate for batch {large:,.7g}{unit} from {rate:g} at batch {small:,.7g}{unit}; B has {has:g}"
     return Table(title, columns, tuple(rows))

@@ -5,7 +5,21 @@ from dataclasses import replace
 import pytest
 
 from gdiag.errors import UsageError
-from gdiag.model import Cause, DataWindow, Finding, Incident, Location, Measure, Report, Run, Segment, Severity, Table
+from gdiag.model import (
+    Band,
+    Cause,
+    DataWindow,
+    Finding,
+    Incident,
+    Location,
+    Measure,
+    Pattern,
+    Report,
+    Run,
+    Segment,
+    Severity,
+    Table,
+)
 from gdiag.schema import Records
 from gdiag.tables.compare import compare
 from tests.tables.steps import records
@@ -48,6 +62,41 @@ def test_faults_are_paired_by_pattern_and_the_same_samples_are_said() -> None:
     assert [i.run for i in found.incidents] == ["A:run", "A:run", "A:run", "B:run"]
 
 
+def test_one_cause_may_take_another_course() -> None:
+    def shown(pattern: Pattern, step: int, band: Band, cause: str = "lr_too_high") -> Incident:
+        return Incident("s", pattern, Severity.WARNING, "run", step, causes=(Cause(cause, 0.8, band),))
+
+    def rows(one: Incident, two: Incident) -> list[tuple[object, ...]]:
+        return list(table(compare((report(FLAT, one), FLAT), (report(FLAT, two), FLAT)), "Faults").rows)
+
+    divergence = shown("divergence", 54, "high")
+    assert rows(divergence, shown("nonfinite", 98, "medium")) == [
+        ("divergence / nonfinite", 54, 98, "in both, by another course", "lr_too_high (high)", "lr_too_high (medium)"),
+    ]  # fmt: skip
+    assert len(rows(divergence, shown("nonfinite", 98, "low"))) == 2
+    assert len(rows(shown("divergence", 54, "high", "unknown"), shown("nonfinite", 98, "high", "unknown"))) == 2
+
+
+def test_no_fault_is_said_and_not_left_out() -> None:
+    found = compare((report(FLAT), FLAT), (report(FLAT), FLAT))
+    assert table(found, "Faults").title == "Faults: none of warning or above in either run"
+
+
+def test_work_per_step_is_taken_from_counters() -> None:
+    one = records(loss=[3.0] * 50, lr=[1e-3] * 50, tokens=[1024.0 * (i + 1) for i in range(50)])
+    two = records(loss=[3.0] * 50, lr=[1e-3] * 50, tokens=[4096.0 * (i + 1) for i in range(50)])
+    found = compare((report(one), one), (report(two), two))
+    rows = {str(row[0]): row[1:] for row in table(found, "Levels").rows}
+    assert rows["tokens per step"] == (1024.0, 4096.0, 3072.0, 4.0)
+    assert (
+        table(found, "Learning rate").title
+        == "Learning rate for batch 4,096 tokens from 0.001 at batch 1,024 tokens; B has 0.001"
+    )
+    assert "samples per step" not in {
+        str(row[0]) for row in table(compare((report(FLAT), FLAT), (report(LARGE), LARGE)), "Levels").rows
+    }
+
+
 def test_levels_stand_beside_each_other() -> None:
     found = compare((report(FLAT, spike(40, 0)), FLAT), (report(LARGE), LARGE))
     rows = {str(row[0]): row[1:] for row in table(found, "Levels").rows}
@@ -69,7 +118,9 @@ def test_the_step_where_the_runs_part_is_named() -> None:
     assert ("loss", 60, 3.0, 3.5, "any difference") in rows
     assert ("loss", 60, 3.0, 3.5, "beyond noise, lasting") in rows
     same = compare((report(FLAT), FLAT), (report(FLAT), FLAT))
-    assert ("loss", None, None, None, "never") in table(same, "Where they part").rows
+    assert (
+        table(same, "They part nowhere").title == "They part nowhere: loss, lr, batch_size are the same at every step"
+    )
 
 
 def test_settings_that_differ_are_listed() -> None:
