@@ -151,7 +151,14 @@ def _states(run: RunView, seen: list[Counter], slow_rate: float) -> Iterator[Fin
             f" and {len(unsettled) - 4} more" if len(unsettled) > 4 else ""
         )
         text = f"{some}: neither speed nor other end is known: the link is down or in training"
-        yield _finding(run, unsettled[0], Severity.INFO, text, Measure("ports", len(unsettled), "", 0.0))
+        yield _finding(
+            run,
+            unsettled[0],
+            Severity.INFO,
+            text,
+            Measure("ports", len(unsettled), "", 0.0),
+            Measure("active", 0, "", 1.0),
+        )
     # What nobody says the kind of is held against the ports of its own host.
     unsaid: dict[tuple[str | None, int | None], list[Counter]] = {}
     for c in rates:

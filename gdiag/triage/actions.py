@@ -220,6 +220,8 @@ def mend_link(case: Case) -> str:
             return f"Check the airflow at the cage of {who}{_host(case)}"
         return f"Clean and reseat the fibre of {who}{_host(case)}, look at the far end's transmitted power, then replace the module"
     port = case.value("port", "GD706", "GD710")
+    if case.lead.code == "GD706" and case.value("active", "GD706") is not None:
+        return f"Where {port or 'the port'}{_host(case)} should be in use, check its cable, the far end's port and the subnet manager; an unused port needs nothing"
     return f"Replace the cable or transceiver of {port or 'the port with errors'}{_host(case)}, then the NIC; check both ends with ibdiagnet"
 
 

@@ -27,6 +27,8 @@ def note(case: Case) -> str | None:
         return "No action: a dip that recovers is a switch of algorithm or protocol; NCCL_ALGO and NCCL_PROTO move it"
     if case.lead.code == "GD706" and case.number("rate", "GD706"):
         return "No action where the adapter or cable is of that speed; else look at the cable, the port's settings and the adapter's firmware"
+    if case.lead.code == "GD706" and case.value("active", "GD706") is not None:
+        return "Nothing to do on a port that is not in use; where a link should be, check the cable, the far end and the subnet manager"
     if case.lead.code == "GD706" and case.number("pauses", "GD706"):
         return "No action by itself: pausing is flow control at work; read the counters again after a job to see whether they grow"
     if case.lead.code == "GD008" and case.value("by_hand", "GD008") is True:

@@ -130,3 +130,12 @@ def test_a_saved_baseline_never_takes_a_logs_place(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no saved baseline"):
         app(["nccl", str(log), "--baseline-save", str(log)], standalone_mode=False)
     assert log.read_text() == before
+
+
+def test_a_port_that_is_down_may_be_unused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = tmp_path / "ibstat.txt"
+    port = "\tPort {}:\n\t\tState: {}\n\t\tPhysical state: {}\n\t\tRate: 100\n"
+    dump.write_text("CA 'mlx5_1'\n" + port.format(1, "Active", "LinkUp") + port.format(2, "Down", "Polling"))
+    assert "an unused port needs nothing" in " ".join(run(capsys, str(dump))[1].split())
+    dump.write_text("CA 'mlx5_1'\n" + port.format(1, "Down", "Polling"))
+    assert "Nothing to do on a port that is not in use" in " ".join(run(capsys, str(dump))[1].split())
