@@ -58,6 +58,8 @@ def cells_of(lines: Lines, *, most: bool = False) -> pl.DataFrame:
     }  # fmt: skip
     free = np.ones(len(lines.ends), dtype=bool)
     free[np.searchsorted(lines.ends, np.flatnonzero(lines.data == ord("#")))] = False
+    if lines.data.max(initial=0) > 127:  # rows are ASCII
+        free[np.searchsorted(lines.ends, np.flatnonzero(lines.data > 127))] = False
     single = _single_blanks(lines, free)
     cells = pl.read_csv(
         io.BytesIO(" ".join(schema).encode() + b"\n" + single), separator=" ", quote_char=None, schema=schema,
@@ -154,11 +156,11 @@ class _Sides:
             root=pl.Series(self.root, nan_to_null=True).cast(pl.Int32), cpu_time=pl.Series(self.cpu_time),
         )[at // 2]  # fmt: skip
         self.figures.setdefault("wrong", np.full(len(self.whole), np.nan))
-        figures = self.figures if len(at) == len(self.whole) else {n: v[at] for n, v in self.figures.items()}
-        for values in figures.values():
+        for values in self.figures.values():
             values[values == -np.inf] = np.nan
-        side = pl.DataFrame({"in_place": at % 2 == 1, **figures}).with_columns(
-            pl.col(name).fill_nan(None) for name in ("wrong", *EXTRA) if name in figures
+        # A frame holds on to the arrays it is made of; what is gathered is its own, and the next piece can have their memory.
+        side = pl.DataFrame({"in_place": np.arange(len(self.whole)) % 2 == 1, **self.figures})[at].with_columns(
+            pl.col(name).fill_nan(None) for name in ("wrong", *EXTRA) if name in self.figures
         )
         return pl.concat([head, side], how="horizontal")
 

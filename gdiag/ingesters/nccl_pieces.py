@@ -42,6 +42,11 @@ class Found:
 
 def scanned(given: Input) -> Found:
     """Rows, devices, facts and rejects of a whole text."""
+    return _whole(_found(given))
+
+
+def _found(given: Input) -> list[Found]:
+    """What each piece holds, in order."""
     found: list[Found] = []
     with ThreadPoolExecutor(_THREADS) as threads:
         running: deque[Future[Found]] = deque()
@@ -55,6 +60,11 @@ def scanned(given: Input) -> Found:
             if len(running) > _THREADS:
                 found.append(running.popleft().result())
         found += [future.result() for future in running]
+    return found
+
+
+def _whole(found: list[Found]) -> Found:
+    """The pieces as one, taken out of `found`."""
     before = [0, *accumulate(part.lines for part in found)]
     devices, facts, rejects, starts = (
         pl.concat([_moved(getattr(part, name), lines) for part, lines in zip(found, before, strict=False)])
@@ -81,6 +91,7 @@ def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
                 part[name] if name in part.columns else pl.Series(name, [None] * part.height, kind) for part in parts
             ]
             columns.append(pl.concat(cells, rechunk=True))
+            cells.clear()
             parts[:] = [part.drop(name, strict=False) if part.width > 1 else part for part in parts]
     return pl.DataFrame(columns)
 

@@ -46,8 +46,12 @@ def cycled(rows: pl.DataFrame) -> pl.DataFrame:
     # A size that is not known is no smallest one.
     size = rows["size"].fill_null(np.iinfo(np.int64).max).to_numpy()
     begins = np.append(True, section[1:] != section[:-1])
-    at = np.flatnonzero(begins)
-    part = np.cumsum(begins) - 1
-    again = np.append(False, size[1:] < size[:-1]) & ~begins & (size == np.minimum.reduceat(size, at)[part])
-    cycle = np.cumsum(again)
-    return rows.with_columns(cycle=pl.Series((cycle - cycle[at][part]).astype(np.int32)))
+    falls = np.flatnonzero((size[1:] < size[:-1]) & ~begins[1:]) + 1
+    cycle = np.zeros(rows.height, dtype=np.int32)
+    if len(falls):
+        at = np.flatnonzero(begins)
+        smallest = np.minimum.reduceat(size, at)
+        cycle[falls[size[falls] == smallest[np.searchsorted(at, falls, side="right") - 1]]] = 1
+        cycle = np.cumsum(cycle, dtype=np.int32)
+        cycle -= np.repeat(cycle[at], np.diff(at, append=rows.height))
+    return rows.with_columns(cycle=pl.Series(cycle))

@@ -125,6 +125,16 @@ def test_failure_in_the_middle_of_a_row(failure: str) -> None:
     assert reading.source.rejected == 1
 
 
+@settings(max_examples=10, deadline=None)
+@given(st.binary(max_size=200), st.sampled_from(VERSIONS))
+def test_bytes_of_no_text_between_tables_cost_no_row(noise: bytes, version: Version) -> None:
+    whole = text(BENCH, version)
+    data = whole.encode() + b"\n\xff" + noise.replace(b"\x1b", b"") + b"\xfe\n" + whole.encode()
+    reading = nccl_tests.read(Input("bench.txt", data[:65536], content=data), Options())
+    assert reading.collectives is not None
+    assert reading.collectives.height >= 2 * len(figures(whole))
+
+
 @pytest.mark.parametrize("root", ["N/A", "-inf", "1e300", "0.5"])
 def test_a_root_that_is_no_number_stops_no_file(root: str) -> None:
     whole = text(Bench(sizes=BENCH.sizes), "2.13")
