@@ -7,6 +7,7 @@ journal fields, docker's json-file driver, fluent-bit's kubernetes filter, Loki'
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,8 +18,9 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import claims, machine_lines
-from gdiag.ingesters.reading import Input, Options
+from gdiag.ingesters import claims, envelope_lines, machine_lines
+from gdiag.ingesters.envelope_lines import Hosts
+from gdiag.ingesters.reading import Input, Options, Take
 
 _MESSAGES: Final = (
     "MESSAGE", "log", "message", "msg", "textPayload", "@message", "line", "_raw", "body", "jsonPayload.message", "jsonPayload.MESSAGE", "fields.message",
@@ -42,6 +44,9 @@ _LOSS: Final = frozenset({"loss", "eval_loss", "grad_norm"})
 _LOOK: Final = 40
 _SHARE: Final = 0.6
 _LARGEST: Final = 1 << 27
+"""One document with more bytes is not read: all of it would be in memory as objects."""
+_FIRST: Final = 1 << 22
+"""Bytes in which the first record has to end."""
 _MOST: Final = 20_000
 """Lines looked at that hold one needle."""
 _HEAD: Final = 1 << 16
@@ -81,8 +86,7 @@ class Unwrapped:
 
     lines: Input
     """As a file of their own."""
-    hosts: dict[int, str]
-    """Line → host."""
+    hosts: Hosts
     timed: bool
     """Whether every line has its moment."""
 
@@ -92,30 +96,65 @@ def unwrapped(given: Input) -> Unwrapped | None:
 
     Lines that are no objects are passed on as they are, for the reader of the lines to look at.
     """
-    head = given.head.replace(b"\0", b"")
-    if head.lstrip()[:1] not in (b"{", b"[") or given.opened()[1] > _LARGEST:
+    take, size = given.opened()
+    head, seen = given.head.replace(b"\0", b""), len(given.head)
+    while head.lstrip()[:1] == b"{" and b"\n" not in head.strip() and seen < min(size, _FIRST):
+        seen = max(4 * seen, _HEAD)  # the first record is longer
+        head = take(0, min(seen, size)).replace(b"\0", b"")
+    if head.lstrip()[:1] not in (b"{", b"["):
         return None
     if not any(f'"{name.rpartition(".")[2]}"'.encode() in head for name in (*_MESSAGES, "values")):
         return None
     start = [record for record in islice(_records(head, whole=False), _LOOK) if not isinstance(record, str)]
     if not start or sum(map(_wraps, start)) < _SHARE * len(start):
         return None
-    data = given.data().replace(b"\0", b"")
-    found: list[Line | str] = []
-    for record in _records(data, whole=True):
-        if not isinstance(record, str) and _claims(record) & _LOSS:
+    if _line_by_line(head):
+        return _streamed(given, take, size)
+    return _document(given) if size <= _LARGEST else None
+
+
+def _streamed(given: Input, take: Take, size: int) -> Unwrapped | None:
+    """Objects line by line: one line and what was printed so far are all that is in memory."""
+    content, hosts = io.BytesIO(), Hosts()
+    timed, some = True, False
+    for number, raw in enumerate(envelope_lines.each(take, size), 1):
+        raw = raw.replace(b"\0", b"")
+        record = _object(raw)
+        if record is not None and _claims(record) & _LOSS:
             return None
-        found.append(record if isinstance(record, str) else of(record) or "")
-    lines = [line for line in found if isinstance(line, Line)]
-    if not lines:
+        line = None if record is None else of(record)
+        if line is not None:
+            some, timed = True, timed and line.time is not None
+        hosts.add(number, line.host if line is not None else None)
+        shown = raw.decode("utf-8", errors="replace").strip() if record is None else line.printed() if line else ""
+        content.write(shown.encode() + b"\n")
+    return _unwrapped(given, content.getvalue(), hosts, timed=timed) if some else None
+
+
+def _document(given: Input) -> Unwrapped | None:
+    """The records of one document, by their moments: answers to queries come newest first as often as not."""
+    found: list[Line] = []
+    for record in _records(given.data().replace(b"\0", b""), whole=True):
+        if isinstance(record, str):
+            continue
+        if _claims(record) & _LOSS:
+            return None
+        if (line := of(record)) is not None:
+            found.append(line)
+    if not found:
         return None
-    timed = all(line.time is not None for line in lines)
-    if timed and not _line_by_line(data):  # answers to queries come newest first as often as not
-        if (lines[0].time or 0.0) > (lines[-1].time or 0.0):
-            lines.reverse()
-        found = [*sorted(lines, key=lambda line: line.time or 0.0)]
-    content = "\n".join(line if isinstance(line, str) else line.printed() for line in found).encode() + b"\n"
-    hosts = {i: line.host for i, line in enumerate(found, 1) if isinstance(line, Line) and line.host}
+    timed = all(line.time is not None for line in found)
+    if timed:
+        if (found[0].time or 0.0) > (found[-1].time or 0.0):
+            found.reverse()
+        found.sort(key=lambda line: line.time or 0.0)
+    hosts = Hosts()
+    for number, line in enumerate(found, 1):
+        hosts.add(number, line.host)
+    return _unwrapped(given, "".join(line.printed() + "\n" for line in found).encode(), hosts, timed=timed)
+
+
+def _unwrapped(given: Input, content: bytes, hosts: Hosts, *, timed: bool) -> Unwrapped:
     return Unwrapped(replace(given, head=_head(content), content=content, file=None), hosts, timed)
 
 
@@ -174,15 +213,11 @@ def _telling(data: bytes) -> Iterator[tuple[int, bytes]]:
         yield number, data[start : end if end >= 0 else len(data)]
 
 
-def at_hosts(events: pl.DataFrame, hosts: Mapping[int, str]) -> pl.DataFrame:
+def at_hosts(events: pl.DataFrame, hosts: Hosts | Mapping[int, str]) -> pl.DataFrame:
     """Events with the host of their line where they name none."""
     if "line" not in events.columns:
         return events
-    host = (
-        pl.col("line").replace_strict(dict(hosts), default=None, return_dtype=pl.String)
-        if hosts
-        else pl.lit(None, pl.String)
-    )
+    host = pl.Series([None if line is None else hosts.get(line) for line in events["line"].to_list()], dtype=pl.String)
     own = pl.col("host") if "host" in events.columns else pl.lit(None, pl.String)
     return events.with_columns(pl.coalesce(own.replace("localhost", None), host).alias("host"))
 

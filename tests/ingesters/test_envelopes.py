@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError
-from gdiag.ingesters import _read, envelopes
+from gdiag.ingesters import _read, envelope_lines, envelopes
+from gdiag.ingesters.files import open_file
 from gdiag.ingesters.reading import Input, Options, Reading
 
 XID = "NVRM: Xid (PCI:0000:9b:00): 79, pid=1234, name=python, GPU has fallen off the bus."
@@ -199,3 +201,48 @@ def test_messages_that_could_be_columns_are_looked_at_too() -> None:
     reading = read(lines(*rows))
     assert reading.events is not None
     assert reading.events.select("line", "kind", "host").rows() == [(10, "xid", "node7")]
+
+
+@pytest.mark.parametrize("size", [70_000, 1_500_000])
+@pytest.mark.parametrize("form", ["journal", "fluent-bit", "beats"])
+def test_a_first_record_longer_than_the_head(form: str, size: int) -> None:
+    found = event(read(FORMS[form]("core dump follows: " + "0x7f " * (size // 5)) + FORMS[form](XID)))
+    assert found["kind"] == "xid"
+    assert found["host"] == "node7" or form == "fluent-bit"
+
+
+@pytest.mark.parametrize("form", ["journal", "fluent-bit", "splunk"])
+def test_lines_of_any_number_are_unwrapped_from_a_file(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(envelopes, "_LARGEST", 1000)
+    path = tmp_path / "long.json"
+    path.write_text("".join(FORMS[form](f"Started session {i}") for i in range(400)) + FORMS[form](XID))
+    found = event(_read(open_file(path), Options()))
+    assert (found["kind"], found["host"]) == ("xid", "node7")
+
+
+def test_a_long_document_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(envelopes, "_LARGEST", 100)
+    data = FORMS["loki answer"](XID).encode()
+    assert envelopes.unwrapped(Input("log.json", data, None, data)) is None
+
+
+def test_an_object_and_then_nothing_ends() -> None:
+    data = b'{"MESSAGE":' + b"\0" * 300_000
+    assert envelopes.unwrapped(Input("log.json", data[:65536], None, data)) is None
+
+
+@given(st.binary(max_size=60).map(lambda b: b.replace(b"a", b"\n").replace(b"b", b"\n")), st.integers(1, 9))
+def test_lines_are_those_of_split_whatever_the_block(data: bytes, block: int) -> None:
+    found = list(envelope_lines.each(lambda a, b: data[a:b], len(data), block))
+    assert found == (data.rstrip(b"\n").split(b"\n") if data.rstrip(b"\n") else [])
+
+
+@given(st.lists(st.sampled_from(["a", "b", None])))
+def test_hosts_are_those_given(names: list[str | None]) -> None:
+    hosts = envelope_lines.Hosts()
+    for line, name in enumerate(names, 1):
+        hosts.add(line, name)
+    assert [hosts.get(line) for line in range(1, len(names) + 1)] == names
+    assert hosts.get(0) is None
