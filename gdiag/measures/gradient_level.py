@@ -58,12 +58,14 @@ def surge(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve, *, ratio: flo
     start = float(np.median(loss.value[:3]))
     if early <= 0 or start <= 0:
         return None
-    late = float(np.median(loss.value[-max(5, len(loss) // 20) :]))
+    # What the run had learned at its best: it may be lost again, long after, to something else.
+    parts = np.array_split(loss.value, min(20, len(loss) // 5))
+    learned = min(float(np.median(part)) for part in parts[1:])
     # Loss as of each row of the gradient, both smoothed: one row is no level.
     width = max(SMOOTH, len(grad) // 200 | 1)
     level = np.interp(grad.step, loss.step, running_median(loss.value, width, centre=True))
     norm = running_median(grad.value, width, centre=True)
-    held = (norm >= ratio * early) & (level >= start - max(STUCK * start, STUCK_GAIN * (start - late)))
+    held = (norm >= ratio * early) & (level >= start - max(STUCK * start, STUCK_GAIN * (start - learned)))
     if not held.any():
         return None
     first = int(np.argmax(held))
@@ -72,13 +74,13 @@ def surge(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve, *, ratio: flo
     if first > max(LATEST_ROWS, len(grad) // 20) or end - first < STUCK_ROWS or share < 0.3:
         return None
     stuck, surged = float(np.median(level[first:end])) / start, float(np.median(norm[first:end]))
-    if late < 0.8 * start and end <= LEAVING * len(grad) and stuck <= LEAVING_LOSS:
+    if learned < 0.8 * start and end <= LEAVING * len(grad) and stuck <= LEAVING_LOSS:
         onward = float(np.median(norm[end : 2 * end - first]))
         if onward >= 0.5 * surged and (lr.at(int(grad.step[end - 1])) or 0.0) >= 0.8 * share * schedule.peak:
             return None
     return Surge(
         int(grad.step[np.argmax(grad.value > 3 * early)]), int(grad.step[end - 1]), share, float(np.median(grad.value[first:end])) / early,
-        stuck, late < 0.8 * start,
+        stuck, learned < 0.8 * start,
     )  # fmt: skip
 
 

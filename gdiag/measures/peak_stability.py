@@ -83,11 +83,13 @@ def instability(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve) -> Inst
         return None
     onset = int(min(rows))
     i = int(np.searchsorted(loss.step, onset))
-    after = slice(i, None)
+    # What leaves the best level anew, long after the run had come back, is another story.
+    end = _back_until(worse, i, int(np.searchsorted(loss.step, 2 * until - schedule.first_step)))
+    after = slice(i, end)
     lasting = float(worse[after].mean()) if i < len(worse) else 1.0
     level = float(best[max(0, i - 1)])
     excess = float(smooth[after].max()) - level if i < len(smooth) else 0.0
-    tail = smooth[-max(SMOOTH, len(smooth) // 20) :]
+    tail = smooth[end - max(SMOOTH, end // 20) : end]
     back = float(np.median(tail)) <= level + float(margin[max(0, i - 1)])
     if back and dead is not None and dead > 2 * until - schedule.first_step:
         dead = None  # long after the peak, of a run that had come back: another story
@@ -98,6 +100,17 @@ def instability(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve) -> Inst
         lasting, float(margin[max(0, i - 1)]), ratio, len(wild), dead is not None, recovered,
         _lifted(loss.value, i, float(margin[max(0, i - 1)])),
     )  # fmt: skip
+
+
+def _back_until(worse: np.ndarray[tuple[int], np.dtype[np.bool_]], onset: int, near: int) -> int:
+    """Rows up to the first worse one after `near` that follows so many calm rows as were worse since `onset`, at least fifty;
+    all rows when there is none."""
+    calm, bad = 0, 0
+    for row, is_worse in enumerate(worse[onset:].tolist(), onset):
+        if is_worse and row >= near and calm >= max(10 * SMOOTH, bad):
+            return row
+        calm, bad = (0, bad + 1) if is_worse else (calm + 1, bad)
+    return len(worse)
 
 
 def _lifted(value: Floats, onset: int, margin: float) -> bool:

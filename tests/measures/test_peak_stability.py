@@ -45,3 +45,19 @@ def test_a_run_that_is_loud_from_its_start_lifts_nothing_by_chance() -> None:
         found = seen(loud)
         lifted += found is not None and found.lasts(0.3)
     assert lifted == 0
+
+
+def test_what_breaks_long_after_the_peak_is_another_story() -> None:
+    loss = learning(1000)
+    loss[60:70] += 3.0
+    early = seen(loss)
+    assert early is not None
+    assert not early.lasts(0.3)
+    loss[500:] += 9.0
+    both = seen(loss)
+    assert both is not None
+    assert (both.step, both.recovered, both.lasts(0.3)) == (early.step, True, False)
+    loss[70:] += 9.0
+    broken = seen(loss)
+    assert broken is not None
+    assert not broken.recovered
