@@ -8,7 +8,8 @@ earlier steps; clipping and Adam bound even a broken gradient. A single layer th
 changed by something that is no update: a flipped bit in the weights, a wrong tensor loaded, a collective that wrote into
 it. Flips of low exponent bits are too small to be seen in a norm.
 
-After the gradients have become unstable such a jump is one of many consequences, and info; at a resume half of the
+After the gradients have become unstable such a jump is one of many consequences, and info, unless the one layer moves
+10,000 times further than in all that turmoil while the others do not; at a resume half of the
 layers that jump together are another checkpoint's weights, and a warning. Where the logged update surges at that step and
 is as large as the jump, the optimizer made it: info.
 
@@ -71,7 +72,7 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
     whole = total == 1 and not table.columns[0].layer
     alone = len(group) <= max(1, total // 10) and (len(group) == 1 or group[1].excess < 0.5 * lead.excess)
     step, name = int(table.step[lead.row]), table.columns[lead.layer].layer
-    steady = run.steady_before(step)
+    steady = run.steady_before(step) or (alone and lead.excess >= BEYOND)
     resumed = any(place <= step <= place + 2 * interval(table.step) for place, _ in run.resume_places)
     other = resumed and len(group) >= 0.5 * total
     own = _within_update(run, table, lead)
@@ -114,6 +115,8 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
     )  # fmt: skip
 
 
+BEYOND = 1e4
+"""Times its largest step before from which no turmoil of the gradients explains the move of one layer alone."""
 SURGED = 3.0
 """Times its own level from which an update is large enough to be the story itself."""
 

@@ -45,6 +45,9 @@ def test_after_turmoil_it_is_information() -> None:
     grad[200:] *= 500
     (finding,) = analyze(layered(params=params, steps={"grad_norm": grad}))
     assert (finding.severity, finding.measure("steady_before")) == (Severity.INFO, False)
+    params["blocks.1.out"][300:] += 3000  # no turmoil moves one layer alone so far
+    (finding,) = analyze(layered(params=params, steps={"grad_norm": grad}))
+    assert finding.severity is Severity.CRITICAL
 
 
 def test_quiet_when_the_rate_jumps_and_threshold() -> None:
