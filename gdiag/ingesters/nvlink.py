@@ -2,8 +2,8 @@
 
 Links end as rows of `ports`: device GPU3, port = number of the link, counters `nvlink_active` (1 or 0), `nvlink_rate` [GB/s] and
 what nvlink -e counts, as `nvlink_crc_errors`. The matrix ends as `facts`: scope `topology` (and the host), key `GPU0 GPU1`, value
-as printed (NV18, PIX, SYS); `section` numbers the matrices of a file. Models are facts of the scope `nvlink model`, and what is said
-instead of a GPU's links (MIG, none, all inactive) facts of the scope `nvlink state`.
+as printed (NV18, PIX, SYS); `section` numbers the matrices of a file. Models are facts of the scope `nvlink model`, UUIDs of the scope
+`nvlink uuid` (of links also `guid`), and what is said instead of a GPU's links (MIG, none, all inactive) facts of the scope `nvlink state`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def read(given: Input, options: Options) -> Reading:
         head = nvlink_lines.begins_matrix(given.head)
         form = "the head of the matrix of nvidia-smi topo -m" if head else "the list of nvidia-smi -L"
         raise InputError(f"{given.path} is {form}: it names GPUs and says nothing of their links")
-    rows = max(len(found.ports) + len(found.facts), len(found.gpus))
+    told = sum(not scope.startswith("nvlink uuid") for _, _, scope, _, _ in found.facts)
+    rows = max(len(found.ports) + told, len(found.gpus))
     source = Source(given.path, FORMAT, rows, notes=nvlink_lines.said(found))
     return Reading(source, ports=nvlink_lines.ports(found), facts=nvlink_lines.facts(found))

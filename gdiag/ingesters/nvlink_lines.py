@@ -43,8 +43,8 @@ _OWN: Final = re.compile(r"(?:GPU|NIC)\d+")
 class Screen:
     """What the lines gave."""
 
-    ports: list[tuple[int, str | None, float | None, str, int, str, float]] = field(default_factory=list)
-    """line, host, time, device, port, counter, value"""
+    ports: list[tuple[int, str | None, float | None, str, int, str | None, str, float]] = field(default_factory=list)
+    """line, host, time, device, port, UUID of the GPU, counter, value"""
     facts: list[tuple[int, int, str, str, str]] = field(default_factory=list)
     """line, section, scope, key, value"""
     gpus: dict[tuple[str | None, int], str] = field(default_factory=dict)
@@ -82,32 +82,34 @@ def parse(texts: Mapping[int, str], tz: str | None) -> Screen:
     place = Place()
     names: list[str] = []
     gpu: tuple[str | None, int] | None = None
+    card: str | None = None
     owners: dict[str, str | None] = {}
     for number, raw in texts.items():
         line = _BLANK.sub("\tN/A", place.bare(raw[:4096]))
         if m := _STATE.match(line):
             if gpu is not None and (link := whole(m[1], bits=31)) is not None:
-                where = (number, place.host, place.time, f"GPU{gpu[1]}", link)
+                where = (number, place.host, place.time, f"GPU{gpu[1]}", link, card)
                 found.ports.append((*where, "nvlink_active", float(m[2] is not None)))
                 if m[2] is not None:
                     found.ports.append((*where, "nvlink_rate", float(m[2])))
                 found.kinds.add("state")
         elif m := _COUNT.match(line):
             if gpu is not None and (link := whole(m[1], bits=31)) is not None:
-                where = (number, place.host, place.time, f"GPU{gpu[1]}", link)
+                where = (number, place.host, place.time, f"GPU{gpu[1]}", link, card)
                 found.ports.append((*where, "nvlink_" + re.sub(r"\W+", "_", m[2].lower()), float(m[3])))
                 found.kinds.add("errors")
         elif m := _GPU.match(line):
             place.titled()
-            if _UUID.fullmatch(m[3] or ""):
+            card = m[3] if _UUID.fullmatch(m[3] or "") else None
+            if card is not None:
                 # A GPU that stood under another banner before: the banner names the moment, not the host.
-                place.host = owners.setdefault(m[3], place.host)
+                place.host = owners.setdefault(card, place.host)
             gpu = (place.host, index) if (index := whole(m[1], bits=31)) is not None else None
             if gpu is None:
                 continue
             found.gpus.setdefault(gpu, "")
-            if m[2]:
-                found.facts.append((number, 0, _scope("nvlink model", place.host), f"GPU{gpu[1]}", m[2]))
+            told = (("nvlink model", m[2]), ("nvlink uuid", card))
+            found.facts += [(number, 0, _scope(kind, gpu[0]), f"GPU{gpu[1]}", value) for kind, value in told if value]
             _silent(found, number, gpu, m[4] or "")
         elif (m := _ROW.match(line)) and _named(m, names):
             place.titled()
@@ -155,7 +157,7 @@ def _scope(kind: str, host: str | None) -> str:
 
 def ports(found: Screen) -> pl.DataFrame | None:
     """Rows of `ports`, None where no link was listed."""
-    columns = ("line", "host", "time", "device", "port", "counter", "value")
+    columns = ("line", "host", "time", "device", "port", "guid", "counter", "value")
     return port_rows.table(found.ports, columns) if found.ports else None
 
 

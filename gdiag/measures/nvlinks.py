@@ -19,6 +19,8 @@ MODULE: Final = "module_"
 LISTED: Final = ("nvlink_active", "nvlink_rate")
 """Counters that are the state of a link."""
 _GPU: Final = ("owner", "gpu")
+_CARD: Final = (*_GPU, "card")
+"""What is one GPU: its host and index, and without a host its UUID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def counted(prefix: str) -> pl.Expr:
 
 def said() -> pl.Expr:
     """Rows of `facts` that nvidia-smi topo and nvlink gave."""
-    return pl.col("scope").str.contains(r"^(?:topology|nvlink (?:model|state))(?: |$)").fill_null(value=False)
+    return pl.col("scope").str.contains(r"^(?:topology|nvlink (?:model|state|uuid))(?: |$)").fill_null(value=False)
 
 
 def screens(ports: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
@@ -77,14 +79,18 @@ def screens(ports: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def links(screens: pl.DataFrame) -> list[Links]:
-    """Every GPU of which links, or their absence, were shown: its latest reading, by order of source and line."""
+    """Every GPU of which links, or their absence, were shown: its latest reading, by order of source and line.
+
+    Where no host is named, GPUs of one index with different UUIDs are of different hosts.
+    """
     scope = pl.col("scope")
     rows = (
         screens.filter(~scope.str.starts_with("topology").fill_null(value=False))
         .with_columns(
             model=pl.when(scope.str.starts_with("nvlink model")).then("value"),
             silent=pl.when(scope.str.starts_with("nvlink state")).then("value"),
-            owner=pl.when(scope.is_null()).then("host").otherwise(scope.str.slice(len("nvlink model "))),
+            uuid=pl.when(scope.str.starts_with("nvlink uuid")).then("value"),
+            owner=pl.when(scope.is_null()).then("host").otherwise(scope.str.replace(r"^nvlink \w+ ?", "")),
             gpu=pl.coalesce("key", "device"),
         )
         .with_columns(pl.col("owner").replace("", None))
@@ -92,18 +98,20 @@ def links(screens: pl.DataFrame) -> list[Links]:
     )
     # A GPU's name stands above whatever is listed of it.
     rows = rows.with_columns(reading=pl.col("model").is_not_null().cum_sum().over("source", *_GPU))
-    models = {(host, gpu): model for host, gpu, model in rows.drop_nulls("model").select(*_GPU, "model").iter_rows()}
+    card = pl.col("uuid").drop_nulls().first().over("source", *_GPU, "reading")
+    rows = rows.with_columns(card=pl.when(pl.col("owner").is_null()).then(card))
+    models = {tuple(row[:3]): row[3] for row in rows.drop_nulls("model").select(*_CARD, "model").iter_rows()}
     ends = {row[0]: row[1:] for row in rows.select("source", *_GPU, "reading").iter_rows()}
     told = pl.col("silent").is_not_null() | pl.col("counter").is_in(LISTED)
     full = rows.filter(told.any().over("source", *_GPU, "reading"))
     return [
         _links(part, models, ends)
-        for part in latest(full, _GPU, ("source", "reading")).partition_by(_GPU, maintain_order=True)
+        for part in latest(full, _CARD, ("source", "reading")).partition_by(_CARD, maintain_order=True)
     ]
 
 
 def _links(
-    part: pl.DataFrame, models: dict[tuple[str | None, str], str], ends: dict[object, tuple[object, ...]]
+    part: pl.DataFrame, models: dict[tuple[str | None, ...], str], ends: dict[object, tuple[object, ...]]
 ) -> Links:
     """One reading of one GPU. ends: source → host, GPU and reading that its last row is of."""
     first = part.row(0, named=True)
@@ -111,7 +119,7 @@ def _links(
     dark = pl.col("counter").eq("nvlink_active") & (pl.col("number") == 0)
     states = dict(part.filter(dark | (pl.col("counter") == "nvlink_rate")).select("port", "number").iter_rows())
     return Links(
-        host, int(gpu[3:]), models.get((host, gpu)), {link: rate for link, rate in states.items() if rate > 0},
+        host, int(gpu[3:]), models.get((host, gpu, first["card"])), {link: rate for link, rate in states.items() if rate > 0},
         tuple(sorted(link for link, rate in states.items() if rate == 0)), next(iter(part["silent"].drop_nulls()), None),
         ends[first["source"]] == (host, gpu, first["reading"]), first["source"], first["line"],
     )  # fmt: skip

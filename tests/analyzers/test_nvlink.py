@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from gdiag.analyzers import nvlink
@@ -99,6 +101,21 @@ def test_of_several_readings_of_a_gpu_the_latest_counts() -> None:
     assert judge(SILENT, fine) == []
     assert judge(status({0: FULL, 1: FULL, 2: [0.0, *FULL[1:]], 3: FULL}) + fine) == []
     assert judge(status({0: FULL, 1: FULL, 2: FULL[:17], 3: FULL}), fine) == []
+
+
+def test_files_of_several_hosts_that_are_not_named() -> None:
+    def host(number: int, text: str) -> str:
+        return re.sub(r"UUID: GPU-(\d)", rf"UUID: GPU-0000000{number}-0000-0000-0000-00000000000\1", text)
+
+    fine = status(dict.fromkeys(range(4), FULL))
+    down = status({0: FULL, 1: FULL, 2: [0.0, *FULL[1:]], 3: FULL})
+    for given in ((host(1, down), host(2, fine)), (host(2, fine), host(1, down)), (host(1, down) + host(2, fine),)):
+        (finding,) = judge(*given)
+        assert "GPU 2 has 17 active NVLinks" in finding.message
+    assert judge(host(1, down), host(1, fine)) == []
+    counts = "GPU 1: NVIDIA H100 (UUID: GPU-1)\n\t Link 7: Recovery Errors: {}\n"
+    assert {f.severity for f in judge(host(1, counts.format(3)), host(2, counts.format(9)))} == {Severity.INFO}
+    assert Severity.WARNING in {f.severity for f in judge(host(1, counts.format(3)), host(1, counts.format(9)))}
 
 
 def test_of_several_matrices_of_a_host_the_latest_counts() -> None:
