@@ -12,6 +12,7 @@ their label; argonne's `iteration= 100/ 500 | lm loss=2.1 | …`. Quirks that th
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -53,7 +54,8 @@ def recognise(given: Input) -> float:
 def read(given: Input, options: Options) -> Reading:
     """A Megatron console, with validation losses as rows of their own."""
     found = console.find(given, options, _GRAMMAR)
-    whole = _mended(given, found.odd) if found.odd else given
+    broken = _broken(found)
+    whole = _mended(given, broken) if broken else given
     if whole is not given:
         found = console.find(whole, options, _GRAMMAR)
     wide = _absent_loss(found.wide)
@@ -63,17 +65,21 @@ def read(given: Input, options: Options) -> Reading:
     return console.finish(whole, options, FORMAT, found, rename=_GRAMMAR.rename)
 
 
-def _mended(given: Input, odd: tuple[int, ...]) -> Input:
-    """Glued step lines apart, cut ones together; line numbers stay as they were.
+def _broken(found: console.Found) -> list[int]:
+    """Lines that were not read as others are and hold several step lines, or stop before the last bar."""
+    start = re.compile(_START)
+    odd = found.table.filter(pl.col("line").is_in(found.odd))
+    counts = ((line, text, len(start.findall(text))) for line, text in odd.select("line", "text").iter_rows())
+    told = (line for line, text, count in counts if count > 1 or (count and not text.rstrip().endswith("|")))
+    return list(dict.fromkeys(told))
 
-    Args:
-        given: the console.
-        odd: its lines that were not read as others were; only these are looked at.
-    """
+
+def _mended(given: Input, broken: Sequence[int]) -> Input:
+    """Glued step lines apart, cut ones together; line numbers stay as they were."""
     lines = plain.clean(given.data()).decode("utf-8", errors="replace").split("\n")
     start = re.compile(_START)
     changed = False
-    for index in (number - 1 for number in odd):
+    for index in (number - 1 for number in broken):
         line = lines[index]
         begins = list(start.finditer(line))
         if len(begins) > 1:
