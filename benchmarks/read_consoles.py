@@ -106,6 +106,30 @@ def megatron_line(s: int) -> str:
     )
 
 
+def uneven_line(s: int) -> str:
+    """The same with a gradient norm and times of various lengths."""
+    line = megatron_line(s).replace(f"grad norm: {s % 89 / 89:.3f}", f"grad norm: {s * 7919 % 12000 / 89:.3f}")
+    return line.replace(f"(ms): {1500.0 + s % 7:.1f}", f"(ms): {800.0 + s * 104729 % 900:.1f}")
+
+
+def mixed_line(s: int) -> str:
+    """The same behind a clock, among timers, checkpoints and evaluations; the baseline leaves the evaluations unread."""
+    lines = [f" [2024-01-02 10:{s // 60 % 60:02d}:{s % 60:02d}]" + megatron_line(s)]
+    if s % 10 == 0:
+        lines += [f"    forward-backward: ({1000 + s % 7}.{i}, 1200.33)" for i in range(3)]
+    if s % 100 == 0:
+        lines += [
+            "-" * 60,
+            f" validation loss at iteration {s} | lm loss value: {3 + s % 97 / 97:.6E} | lm loss PPL: 1.2E+01 |",
+        ]
+    if s % 500 == 0:
+        lines += [f"saving checkpoint at iteration {s:8d} to /ckpt in torch_dist format"]
+    return "\n".join(lines)
+
+
+MEGATRON = {"megatron": megatron_line, "megatron, uneven": uneven_line, "megatron, mixed": mixed_line}
+
+
 def split_baseline(path: Path) -> pl.DataFrame:
     """scan_lines, literal filter, splitn, strip label, cast: the fastest that polars alone does it."""
     lines = pl.scan_lines(path, name="text").filter(pl.col("text").str.contains("iteration", literal=True))
@@ -192,12 +216,13 @@ def main() -> None:
     """Measure every format, or those named."""
     size = float(sys.argv[1]) if len(sys.argv) > 1 else 40.0
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    wanted = sys.argv[3:] or ["megatron", *LINES, "tfevents", "wandb"]
+    wanted = sys.argv[3:] or [*MEGATRON, *LINES, "tfevents", "wandb"]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "console.log"
-        if "megatron" in wanted:
-            path.write_text("".join(megatron_line(i) + "\n" for i in range(int(size * 1e6 / len(megatron_line(1))))))
-            compare("megatron", path, megatron, lambda: split_baseline(path), rounds)
+        for name, line in MEGATRON.items():
+            if name in wanted:
+                path.write_text("".join(line(i) + "\n" for i in range(int(size * 1e6 / len(line(1))))))
+                compare(name, path, megatron, lambda: split_baseline(path), rounds)
         for name, (module, line, pattern) in LINES.items():
             if name in wanted:
                 path.write_text("".join(line(i) + "\n" for i in range(int(size * 5e5 / len(line(1))))))
