@@ -27,6 +27,7 @@ _LONGEST: Final = 1 << 10
 """Characters of a line that are looked at: patterns with a name in front of a name would take for ever on more."""
 
 _SYSFS: Final = re.compile(r"/sys/class/infiniband/([\w.-]+)/ports/(\d+)/(?:(?:hw_)?counters/)?(\w+):\s*(.+)$")
+_NODE_GUID: Final = re.compile(r"/sys/class/infiniband/([\w.-]+)/node_guid:\s*([0-9a-f:]{16,19})\s*$")
 _DOTTED: Final = re.compile(r"^\s*(\w+):\.+(\d+|0x[0-9a-fA-F]+)\s*$")
 _ERRORS: Final = re.compile(r"^\s*GUID (0x[0-9a-f]+) port (\w+):")
 _COUNTED: Final = re.compile(r"^\s*GUID 0x[0-9a-f]+ port \w+: \[\w+ == \d+")
@@ -112,13 +113,14 @@ def canonical(name: str) -> str:
 def _rows(lines: list[str], tz: str | None) -> Iterator[_Placed]:
     """Rows with the host and the moment of their reading."""
     place = Place()
+    adapters = _adapters(lines)
     columns: list[str] = []
     for number, raw in enumerate(lines, start=1):
         line = place.bare(raw)
         rows: Iterable[_Row] = ()
         if found := _SYSFS.search(line):
             place.titled()
-            rows = _sysfs(number, found)
+            rows = _sysfs(number, found, adapters.get(found[1]))
         elif _BER_TABLE.search(line):
             columns = [name.strip() for name in line.split(" : ")]
         elif columns and len(cells := line.split(" : ")) == len(columns):
@@ -185,16 +187,25 @@ def _ethernet(number: int, line: str, place: Place) -> list[_Row]:
     return []
 
 
-def _sysfs(number: int, found: re.Match[str]) -> Iterator[_Row]:
-    device, port, name, value = found[1], whole(found[2], bits=32), found[3], found[4].strip()
+def _adapters(lines: list[str]) -> dict[str, str]:
+    """Adapter → its GUID, as a dump of sysfs tells it anywhere; not where it tells of several hosts."""
+    told: dict[str, set[str]] = {}
+    for line in lines:
+        if found := _NODE_GUID.search(line):
+            told.setdefault(found[1], set()).add(f"0x{found[2].replace(':', '')}")
+    return {device: min(guids) for device, guids in told.items() if len(guids) == 1}
+
+
+def _sysfs(number: int, found: re.Match[str], guid: str | None) -> Iterator[_Row]:
+    where, name, value = (found[1], whole(found[2], bits=32), guid), found[3], found[4].strip()
     if name in {"state", "phys_state"}:
-        yield _Row(number, "active" if name == "state" else "link_up", _STATES.get(value, 0.0), device, port)
+        yield _Row(number, "active" if name == "state" else "link_up", _STATES.get(value, 0.0), *where)
     elif name == "rate":
         figure = re.match(r"(\d+(?:\.\d*)?)", value)
         if figure:
-            yield _Row(number, "rate", float(figure[1]), device, port)
+            yield _Row(number, "rate", float(figure[1]), *where)
     elif value.isdecimal():
-        yield _Row(number, canonical(name), float(value), device, port)
+        yield _Row(number, canonical(name), float(value), *where)
 
 
 def _count(text: str) -> float:
@@ -203,7 +214,7 @@ def _count(text: str) -> float:
 
 
 def _state(number: int, field: str, value: str, place: Place) -> Iterator[_Row]:
-    where = (place.device, place.port, None, place.model)
+    where = (place.device, place.port, place.guid, place.model)
     if field == "State":
         yield _Row(number, "active", float(value == "Active"), *where)
     elif field == "Physical state":

@@ -23,6 +23,7 @@ ERRORS_FOR: Final = re.compile(r'^Errors for (?:(0x[0-9a-f]+) )?"([^"]+)"')
 CA: Final = re.compile(r"^CA '([\w.-]+)'")
 SONIC_HEAD: Final = re.compile(r"Port (Tx|Rx)\s+PFC0\s+PFC1")
 _MODEL: Final = re.compile(r"^\s+CA type: (\S+)")
+_NODE: Final = re.compile(r"^\s+Node GUID: (0x[0-9a-f]+)")
 _PORT: Final = re.compile(r"^\s+Port (\d+):")
 _INTERFACE: Final = re.compile(r"^\s*NIC statistics(?: for ([\w.@-]+))?:?\s*$")
 _NAMED: Final = re.compile(r"(?:ethtool\s+(?:-S|--statistics)\s+|^\W*)([A-Za-z][\w.@-]*)\W*$")
@@ -94,7 +95,9 @@ class Place:
             self.device = found[2]
         elif found := CA.match(line):
             self.titled()
-            self.device, self.port, self.model = found[1], None, None
+            self.device, self.port, self.guid, self.model = found[1], None, None, None
+        elif found := _NODE.match(line):
+            self.guid = found[1]
         elif found := _MODEL.match(line):
             self.model = f"adapter {found[1]}"
         elif found := _PORT.match(line):

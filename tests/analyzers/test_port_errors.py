@@ -142,3 +142,24 @@ def test_counters_beside_a_topology_name_the_cable(tmp_path: Path) -> None:
     dump = b"# Port extended counters: Lid 5 port 2 (CapMask: 0x5300 CapMask2: 0x0000002)\nLinkDownedCounter:...............3\n"
     (finding,) = port_errors.analyze(_fabric_view(tmp_path, _fabric("HDR", "HDR"), dump))
     assert "leaf port 2 – node2 mlx5_0 port 1" in finding.message
+
+
+def test_hosts_without_a_name_are_told_apart_by_their_adapters() -> None:
+    def sysfs(guid: str, count: int) -> str:
+        return reading(link_downed=count) + f"/sys/class/infiniband/mlx5_0/node_guid:{guid}\n"
+
+    one, two = "e41d:2d03:007b:4080", "e41d:2d03:007b:5090"
+    assert {f.severity for f in judge(sysfs(one, 1), sysfs(two, 4))} == {Severity.WARNING}
+    (grown,) = judge(sysfs(one, 1), sysfs(one, 4))
+    assert grown.severity is Severity.CRITICAL
+
+    def ibstat(guid: str, state: str) -> str:
+        link = "LinkUp" if state == "Active" else "Polling"
+        ports = "".join(
+            f"\tPort {n}:\n\t\tState: {s}\n\t\tPhysical state: {link}\n" for n, s in ((1, state), (2, "Active"))
+        )
+        return f"CA 'mlx5_0'\n\tNode GUID: 0x{guid.replace(':', '')}\n{ports}"
+
+    (down,) = judge(ibstat(one, "Down"), ibstat(two, "Active"))
+    assert down.message == "mlx5_0 port 1 is not active"
+    assert judge(ibstat(one, "Down"), ibstat(one, "Active")) == []
