@@ -36,7 +36,8 @@ def listing() -> None:
     from gdiag.analyzers import ANALYZERS
     from gdiag.triage.about import causes
 
-    lines = ["checks", *(f"  {a.CODE}  {a.NAME:<22} {_summary(a)}".rstrip() for a in ANALYZERS)]
+    longest = max(len(a.NAME) for a in ANALYZERS)
+    lines = ["checks", *(f"  {a.CODE}  {a.NAME:<{longest}}  {_summary(a)}" for a in ANALYZERS)]
     lines += ["", "causes", *(f"  {cause}" for cause in causes())]
     write("\n".join([*lines, "", "`gdiag explain NAME` says more."]) + "\n", None)
 
