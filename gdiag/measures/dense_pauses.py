@@ -51,6 +51,9 @@ def find(y: Floats, judged: Bools, least: float) -> Dense | None:
     use = np.flatnonzero(judged)
     if len(use) < 2 * LEAST:
         return None
+    # Where nearly all rows are alike, there are no two levels to tell apart, and nothing to run a window over.
+    if np.ptp(np.quantile(y[use], [0.02, 0.98])) < least:
+        return None
     low = _low(y[use])
     rest = y[use] - low
     split = _split(rest)
