@@ -34,8 +34,8 @@ _SIGMAS: Final = 4.0
 """How far the levels of a run must lie apart for the loss to tell anything, in standard deviations of their difference."""
 _BACK: Final = 0.35
 """Share of the way from the first to the last level within which a loss is back at the first one."""
-_STAYS: Final = 0.65
-"""… and above which it goes on."""
+_STAYS: Final = 0.2
+"""Share of it that a loss which goes on may be off the last one."""
 _SAME: Final = 0.8
 """Share of common steps with the same loss from which two stretches are one written twice."""
 _MOST: Final = 50
@@ -157,13 +157,27 @@ def _by_loss(step: Ints, loss: Floats, new_step: Ints, new_loss: Floats) -> Verd
     finite = loss[np.isfinite(loss)]
     noise = 1.4826 * float(np.median(np.abs(np.diff(finite) - np.median(np.diff(finite))))) / np.sqrt(2)
     error = 1.25 * noise * np.sqrt(1 / len(first) + 1 / len(last))
-    way = start - end
-    if abs(way) < max(_SIGMAS * error, 0.02 * abs(start)):
-        return "unsaid"
+    least = max(_SIGMAS * error, 0.02 * abs(start))
+    way, learnt, again = start - end, start - _lowest(loss), now - _lowest(new_loss)
+    if abs(way) < least:
+        # Diverged to where it began, or nothing learnt: a model that learns once more is another one.
+        fresh_again = again > _BACK * learnt and start - now <= _BACK * learnt
+        return "another" if learnt > least and fresh_again else "unsaid"
     gone = (start - now) / way  # 0 at the first level, 1 at the last one; below 0 farther from the last than the first
     if way < 0 and gone < -_BACK:
         return "unsaid"
-    return "another" if gone <= _BACK else "goes on" if gone >= _STAYS else "unsaid"
+    if gone <= _BACK:
+        return "another"
+    if abs(now - end) <= max(_STAYS * abs(way), _SIGMAS * error):
+        return "goes on"
+    # Neither level: a run of another size or on other data, if the loss falls again as it did from the first one on.
+    return "another" if way > 0 and again > max(_BACK * way, _SIGMAS * error) else "unsaid"
+
+
+def _lowest(loss: Floats) -> float:
+    """The lowest median of some rows in a row."""
+    finite = loss[np.isfinite(loss)]
+    return min(float(np.median(part)) for part in np.array_split(finite, max(1, len(finite) // _LAST)))
 
 
 def _taken_up(events: pl.DataFrame | None, first: int, before: int, here: int) -> bool:

@@ -140,6 +140,23 @@ def test_a_run_that_diverged_and_one_after_it(tmp_path: Path) -> None:
     assert [run.id for run in read(tmp_path, csv(risen) + csv_rows(curve(range(200), seed=1))).runs] == ["1", "2"]
 
 
+@pytest.mark.parametrize("level", [9.0, 3.5, 1.0])
+def test_a_run_whose_loss_begins_elsewhere(tmp_path: Path, level: float) -> None:
+    other = curve(range(200), seed=1, level=level, learnt=level - 2)
+    assert [run.id for run in read(tmp_path, jsonl([*curve(range(300)), *other])).runs] == ["1", "2"]
+
+
+def test_a_run_that_diverged_to_where_it_began(tmp_path: Path) -> None:
+    risen = [(i, loss if i < 200 else 6.0 + (i % 7) / 100, lr) for i, loss, lr in curve(range(300))]
+    assert [run.id for run in read(tmp_path, jsonl([*risen, *curve(range(200), seed=1)])).runs] == ["1", "2"]
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3, -0.3])
+def test_a_counter_reset_at_any_level_near_the_last_is_a_restart(tmp_path: Path, shift: float) -> None:
+    later = [(i, loss + shift, lr) for i, (_, loss, lr) in enumerate(curve(range(300, 500)))]
+    assert [run.id for run in read(tmp_path, jsonl([*curve(range(300)), *later])).runs] == ["run"]
+
+
 def test_events_and_exits_go_to_their_runs(tmp_path: Path) -> None:
     end = "Traceback (most recent call last):\n  File 'x.py', line 1\ntorch.cuda.OutOfMemoryError: CUDA out of memory\n"
     saved = "saving checkpoint to out\n"
