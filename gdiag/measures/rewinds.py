@@ -11,8 +11,9 @@ from gdiag.measures.step_time import Bools
 
 TRAINING: Final = ("grad_norm", "grad_norm_clipped", "lr", "step_time", "tokens_per_s", "loss_scale", "skipped")
 """Columns that a row of an evaluation, which may hold a loss as well, does not have."""
-RARE: Final = 20
-"""Rows per doubled step from which doubling is no habit of the logger (ranks, micro-batches, two processes)."""
+RARE, RARE_TIMED = 20, 4
+"""Rows per doubled step from which doubling is no habit of the logger (ranks, micro-batches, two processes), without and
+with time stamps: a run may crash again and again."""
 
 
 def trained_again(rows: pl.DataFrame) -> Bools:
@@ -31,15 +32,19 @@ def trained_again(rows: pl.DataFrame) -> Bools:
     doubled = held.select(
         (trained & (pl.col("step").diff() == 0) & (known == known.shift())).fill_null(value=False) & _later(held)
     ).to_series()
-    if doubled.sum() * RARE > held.height:
+    if doubled.sum() * (RARE_TIMED if _timed(held) else RARE) > held.height:
         return again
     again[held["row"].filter(doubled).to_numpy()] = True
     return again
 
 
+def _timed(rows: pl.DataFrame) -> bool:
+    return "time" in rows.columns and rows["time"].null_count() == 0
+
+
 def _later(rows: pl.DataFrame) -> pl.Expr:
     """Whether a row cannot be the one before, written twice."""
-    if "time" in rows.columns and rows["time"].null_count() == 0:
+    if _timed(rows):
         usual = rows.select(pl.col("time").diff().filter(pl.col("step").diff() > 0).median()).item()
         return pl.col("time").diff() >= (usual or 0.0)
     both = [pl.col(name).diff() != 0 for name in ("loss", "grad_norm") if name in rows.columns]

@@ -27,3 +27,11 @@ def test_quiet_on_one_writer_and_on_a_restart() -> None:
     assert analyze(view({"loss": learning()})) == []
     step = np.concatenate([np.arange(500), np.arange(450, 950)])
     assert analyze(view({"step": step, "loss": learning()})) == []
+
+
+def test_quiet_on_restarts_that_train_the_last_step_again() -> None:
+    step = np.concatenate([np.arange(9 * k, 9 * k + 10) for k in range(30)])
+    time = 1e9 + 2.0 * np.arange(300) + 300.0 * (np.arange(300) // 10)
+    run = view({"step": step, "loss": learning(300), "time": time, "lr": np.full(300, 1e-3)})
+    assert analyze(run, share=0.05) == []
+    assert len(run.trajectory.restarts) == 29

@@ -38,6 +38,16 @@ def test_without_times_loss_and_gradient_norm_decide() -> None:
     assert not trained_again(found.drop("grad_norm").with_columns(lr=pl.lit(1e-3))).any()
 
 
+def test_a_run_that_crashes_again_and_again() -> None:
+    """Ten rows, a crash, the last of them again; rows without a clock could be a logger's habit."""
+    step = np.concatenate([np.arange(9 * k, 9 * k + 10) for k in range(12)])
+    time = 1e9 + 2.0 * np.arange(120) + 300.0 * (np.arange(120) // 10)
+    noise = np.random.default_rng(2).standard_normal(120)
+    found = pl.DataFrame({"step": step, "time": time, "loss": 3 + 0.1 * noise, "grad_norm": np.exp(0.1 * noise)})
+    assert np.flatnonzero(trained_again(found)).tolist() == list(range(10, 120, 10))
+    assert not trained_again(found.drop("time")).any()
+
+
 HARMLESS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
     "written a moment later": lambda _: rows(pause=0.1),
     "evaluation with a loss": lambda f: f.with_columns(
