@@ -29,6 +29,7 @@ class RunView:
         self.records = records
         self.counted = telemetry
         self._layer_tables: dict[Quantity, LayerTable | None] = {}
+        self._held: dict[str, bool] = {}
 
     # What was logged.
     steps = cached_property(tables.steps)
@@ -124,6 +125,11 @@ class RunView:
 
     def has(self, column: str) -> bool:
         """Whether a column such as steps.loss, layers.grad_norm or gpus.clock_sm holds a value in this run."""
+        if column not in self._held:  # every check asks for a few, and most for the same
+            self._held[column] = self._holds(column)
+        return self._held[column]
+
+    def _holds(self, column: str) -> bool:
         table, _, name = column.partition(".")
         if table == "gpus" and self.counted is not None:
             return not name or name in self.counted.columns
