@@ -36,7 +36,7 @@ _NAMES: Final[tuple[tuple[str, str, str], ...]] = (
 )  # fmt: skip
 """Canonical column, its names (best first), unit. rocm-smi renamed keys between 5.7 and 6.1."""
 _JSON: Final = re.compile(
-    rb'^\s*\{\s*"card\d+"\s*:|^\s*(?:\{\s*"gpu_data"\s*:\s*)?\[?\s*\{\s*"gpu"\s*:\s*\d+\s*,.{0,4096}?"(?:gfx_activity|socket_power|hotspot)"',
+    rb'^\s*\{\s*"card\d+"\s*:|^\s*(?:\{\s*"gpu_data"\s*:\s*)?(?:\[\s*)?\{\s*"gpu"\s*:\s*\d+\s*,.{0,4096}?"(?:gfx_activity|socket_power|hotspot)"',
     re.DOTALL,
 )
 _LIST: Final = re.compile(r'\{\s*"gpu_data"\s*:\s*\[\s*(?=\{\s*"gpu")')
