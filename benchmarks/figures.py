@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from benchmarks.matching import VISIBLE, Judged, Match
 from gdiag.simulate.truth import Truth
+from gdiag.triage.priors import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,9 @@ def _confusion(asked: list[Match]) -> str:
 
 
 def _calibration(asked: list[Match]) -> str:
-    pairs = [(m.incident.causes[0].score, m.caused) for m in asked if m.incident is not None and m.incident.causes]
+    """Scores against shares right, without the events that any of several causes explains: there no answer is wrong."""
+    told = [m for m in asked if UNKNOWN not in m.event.accept]
+    pairs = [(m.incident.causes[0].score, m.caused) for m in told if m.incident is not None and m.incident.causes]
     if not pairs:
         return ""
     brier = sum((score - right) ** 2 for score, right in pairs) / len(pairs)
@@ -132,7 +135,8 @@ def _calibration(asked: list[Match]) -> str:
         ece += len(content) / len(pairs) * abs(mean - share)
         rows.append(f"{index / 10:.1f}–{(index + 1) / 10:.1f} {len(content):5d} {mean:11.2f} {share:6.2f}")
     return _table(
-        f"calibration of the first cause: Brier {brier:.3f} · ECE {ece:.3f}\nscore       n  mean score  right", rows
+        f"calibration of the first cause, {len(pairs)} events that can be explained wrongly: Brier {brier:.3f} · ECE {ece:.3f}\nscore       n  mean score  right",
+        rows,
     )
 
 

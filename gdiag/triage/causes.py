@@ -1,7 +1,8 @@
 """Causes ranked by weighted evidence: at most one item per family and cause, what is missing listed, unknown in the race.
 
 A cause's log-odds are the logarithm of its prior plus the weights of the evidence that applies; scores are the softmax
-over all candidates and `unknown`, divided by one temperature that docs/calibration.md says how to fit. Weights are
+over all candidates and `unknown`, divided by a temperature that docs/calibration.md says how to fit: one where evidence
+that can decide speaks for the first cause, a higher one where a curve's shape or a prior alone does. Weights are
 natural-log likelihood ratios: ±0.7 doubles or halves the odds, 2.2 (nine to one) is the most that one observation may
 carry, and only a machine's own report or a proof carries more.
 """
@@ -18,8 +19,13 @@ from gdiag.triage.evidence import RULES, WANTED
 from gdiag.triage.priors import PRIORS, UNKNOWN, UNKNOWN_SHARE
 
 TEMPERATURE: Final = 0.7
-"""Fitted on simulated runs by benchmarks/calibrate.py, whose best is lower still: see docs/calibration.md for why it is
-not used."""
+"""Where a curve's shape alone speaks for the first cause, or the prior. Simulated runs would have it lower: see
+docs/calibration.md for why it is not."""
+DECIDED_TEMPERATURE: Final = 0.5
+"""Where evidence that can decide speaks for the first cause. Fitted on trained and on simulated runs, rounded towards caution."""
+RESERVED: Final = 0.015
+"""Least share of `unknown`, whatever the evidence: of some eighty first causes with evidence that decides none was wrong, which
+leaves one in thirty at most, and what no rule foresees is in no simulated run."""
 LOW_BELOW: Final = 0.4
 MEDIUM_BELOW: Final = 0.7
 SHOWN: Final = 0.02
@@ -41,16 +47,17 @@ Weighed = dict[tuple[str, str, bool], tuple[float, str]]
 """(cause, family, whether it supports) → the weightiest evidence: weight and sentence."""
 
 
-def rank(case: Case, temperature: float = TEMPERATURE) -> tuple[Cause, ...]:
+def rank(case: Case) -> tuple[Cause, ...]:
     """The causes of an incident, best first."""
     evidence = weigh(case)
     odds = logits(case, evidence)
     if not odds:
         return ()
     ranked = []
-    temperature = temperature if evidence else 1.0  # Shares that are known without evidence are what they are.
-    for cause, score in sorted(_softmax(odds, temperature).items(), key=lambda item: (-item[1], item[0])):
-        mine = [(family, weight, text) for (name, family, _), (weight, text) in evidence.items() if name == cause]
+    first = min(odds, key=lambda cause: (-odds[cause], cause))
+    temperature = _temperature(case, evidence, first)
+    for cause, score in sorted(_reserved(_softmax(odds, temperature)).items(), key=lambda item: (-item[1], item[0])):
+        mine = _of(evidence, cause)
         supports = tuple(text for _, weight, text in sorted(mine, key=lambda m: -m[1]) if weight > 0)
         contradicts = tuple(text for _, weight, text in sorted(mine, key=lambda m: m[1]) if weight < 0)
         if score < (LEAST if supports else SHOWN):
@@ -82,6 +89,25 @@ def logits(case: Case, evidence: Weighed) -> dict[str, float]:
     for (cause, _, _), (weight, _) in evidence.items():
         found[cause] += weight
     return found
+
+
+def _of(evidence: Weighed, cause: str) -> list[tuple[str, float, str]]:
+    """Family, weight and sentence of what speaks for or against `cause`."""
+    return [(family, weight, text) for (name, family, _), (weight, text) in evidence.items() if name == cause]
+
+
+def _temperature(case: Case, evidence: Weighed, first: str) -> float:
+    """What divides the log-odds of a case whose first cause is `first`."""
+    if not evidence:
+        return 1.0  # Shares that are known without evidence are what they are.
+    basis = _basis(case, [(family, weight) for family, weight, _ in _of(evidence, first) if weight > 0])
+    return DECIDED_TEMPERATURE if basis == "evidence" else TEMPERATURE
+
+
+def _reserved(shares: dict[str, float]) -> dict[str, float]:
+    """The shares with at least RESERVED for `unknown`."""
+    kept = min(1.0, (1 - RESERVED) / max(1 - shares[UNKNOWN], 1e-12))
+    return {cause: max(share, RESERVED) if cause == UNKNOWN else kept * share for cause, share in shares.items()}
 
 
 def _softmax(odds: dict[str, float], temperature: float) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.calibrate import guess
 from benchmarks.cases import RANGES, recipes
 from benchmarks.figures import Outcome, figures
 from benchmarks.matching import judge
@@ -59,3 +60,18 @@ def test_figures_name_misses_with_their_command() -> None:
     text = figures([Outcome("gdiag simulate spike --seed 1", missed.truth, missed, "", 0.1)])
     assert "detected 0/1" in text
     assert "missed spike @500, reported nothing: gdiag simulate spike --seed 1" in text
+
+
+def test_a_guess_has_its_present_score_at_the_temperature_in_use() -> None:
+    told = guess(incident("single_spike", 500), right=True)
+    assert told.top() == 0.8
+    assert abs(told.top(told.present) - 0.8) < 1e-9
+    assert told.top(2 * told.present) < 0.8 < told.top(told.present / 2)
+
+
+def test_events_that_nothing_can_explain_wrongly_say_nothing_of_scores() -> None:
+    shape = Event("spike", ("bad_batch", "unknown"), ("single_spike",), 500)
+    for event, said in ((SPIKE, True), (shape, False)):
+        judged = judge(Report(incidents=(incident("single_spike", 500),)), truth(event))
+        text = figures([Outcome("gdiag simulate spike", judged.truth, judged, "", 0.1)])
+        assert ("calibration of the first cause, 1 events" in text) is said

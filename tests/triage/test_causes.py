@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import exp
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from gdiag.model import Cause, DataWindow, Finding, Location, Measure, Pattern, Severity
 from gdiag.triage import explain
 from gdiag.triage.case import Case
-from gdiag.triage.causes import rank, weigh
+from gdiag.triage.causes import DECIDED_TEMPERATURE, RESERVED, TEMPERATURE, logits, rank, weigh
 from gdiag.triage.facts import RunFacts
 from gdiag.triage.incidents import PATTERN
 from gdiag.triage.priors import PRIORS, UNKNOWN_SHARE
@@ -479,3 +481,19 @@ def test_no_schedule_decays_where_a_run_begins(onset: int, best: str) -> None:
     lead = Finding("GD108", "loss-plateau", Severity.WARNING, "flat", Location(run="run", step=onset))
     facts = RunFacts("run", first_step=0, last_step=1000)
     assert rank(Case("plateau", lead, (lead,), facts=facts, onset=onset, last=1000))[0].cause == best
+
+
+def test_evidence_that_decides_is_trusted_more_than_a_shape() -> None:
+    shape = spike(Measure("after_effect", 0.0), Measure("noise", 0.05), Measure("peak_excess", 2.0))
+    moved = spike(Measure("token_entropy_z", 9.0))
+    for case, temperature in ((shape, TEMPERATURE), (moved, DECIDED_TEMPERATURE)):
+        odds = logits(case, weigh(case))
+        top = max(odds.values())
+        due = 1 / sum(exp((value - top) / temperature) for value in odds.values())
+        assert rank(case)[0].score == pytest.approx(min(due, 1 - RESERVED), abs=0.02)
+    assert DECIDED_TEMPERATURE < TEMPERATURE < 1
+
+
+def test_no_amount_of_evidence_is_a_verdict() -> None:
+    sure = spike(Measure("token_entropy_z", 40.0), Measure("returns_at_same_samples", True), Measure("grad_lead", 0))
+    assert rank(sure)[0].score <= 1 - RESERVED
