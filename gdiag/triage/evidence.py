@@ -58,6 +58,7 @@ from gdiag.triage.sentences import (
     stopped_over_numbers,
     time_limit,
     unflagged,
+    unseen_rate,
     wears_off,
     weights_jump,
 )
@@ -112,6 +113,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *(Rule(cause, "loss", -2.0, goes_on(gradients=True)) for cause in ("lr_too_high", "gradient_explosion")),
     *(Rule(cause, "loss", -0.7, goes_on(gradients=False)) for cause in ("optimizer_instability", "attention_logit_growth", "output_logit_growth")),
     *(Rule(cause, "loss", 1.2, goes_on(gradients=False)) for cause in ("config_change", "data_order")),
+    Rule("lr_jump", "loss", 1.2, unseen_rate),
     Rule("lr_too_high", "gradient", 1.6, rougher),
     Rule("optimizer_instability", "gradient", 0.8, rougher),
     *(Rule(cause, "gradient", -1.5, rougher) for cause in ("config_change", "data_order", "data_repeated")),

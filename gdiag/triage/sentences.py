@@ -440,6 +440,13 @@ def goes_on(*, gradients: bool) -> Sentence:
     return sentence
 
 
+def unseen_rate(case: Case) -> str | None:
+    """What a step of the loss cannot tell from other data where neither the rate nor the gradients are logged."""
+    if case.facts.logged("steps.lr") or case.facts.logged("steps.grad_norm") or goes_on(gradients=False)(case) is None:
+        return None
+    return "a learning rate raised from one step to the next looks the same where neither it nor the gradient norm is logged"
+
+
 def learns_again(case: Case) -> str | None:
     """A loss that runs on from a step of its own past, in a log that marks no restart there."""
     like = case.number("like_step", "GD104", "GD105")

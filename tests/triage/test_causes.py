@@ -497,3 +497,15 @@ def test_evidence_that_decides_is_trusted_more_than_a_shape() -> None:
 def test_no_amount_of_evidence_is_a_verdict() -> None:
     sure = spike(Measure("token_entropy_z", 40.0), Measure("returns_at_same_samples", True), Measure("grad_lead", 0))
     assert rank(sure)[0].score <= 1 - RESERVED
+
+
+@pytest.mark.parametrize("columns", [frozenset[str](), frozenset({"steps.lr"}), frozenset({"steps.grad_norm"})])
+def test_a_step_that_a_raised_rate_would_make_too_names_it_with_the_column(columns: frozenset[str]) -> None:
+    measures = tuple(Measure(name, value) for name, value in ALIKE.items())
+    lead = Finding(
+        "GD105", "loss-step-up", Severity.WARNING, "a step", Location(run="run", step=9), (Measure("at_once", True), *measures),
+    )  # fmt: skip
+    found = rank(Case("step_up", lead, (lead,), facts=RunFacts("run", columns=columns), onset=9))
+    named = {c.cause: c.missing for c in found}
+    assert ("lr_jump" in named) is (not columns)
+    assert columns or named["lr_jump"] == ("the learning rate per step",)
