@@ -12,10 +12,10 @@ from gdiag.measures.baseline import Floats
 from gdiag.measures.changes import slow_rise
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.episodes import SCALES, Episode, Scan, scan
-from gdiag.measures.lone_rows import joint_stretches, lone_rows, raised_pairs
 from gdiag.measures.rises import step_up
 from gdiag.measures.segments import interval
 from gdiag.measures.short_log import short_episodes
+from gdiag.measures.short_spikes import Stretch, short_spikes
 
 Kind = Literal["spike", "step_up", "divergence"]
 
@@ -94,9 +94,7 @@ def loss_view(path: Path) -> LossView:
     found = scan(value)
     start = float(np.median(value[: max(3, min(10, len(value) // 50))])) if len(value) else 0.0
     events = [_event(path, value, found, episode, start) for episode in found.episodes or short_episodes(value)]
-    lone = [(row, row) for row in lone_rows(path, found, start)]
-    short = _joined([*lone, *raised_pairs(found, start), *joint_stretches(path, found)])
-    events += [_lone_event(path, value, found, first, last, start) for first, last in short]
+    events += [_short_event(path, value, found, stretch, start) for stretch in short_spikes(path, found, start)]
     events.sort(key=lambda event: event.onset)
     events = _without_consequences(events)
     relative = len(value) > 0 and _relative(value, start)
@@ -164,18 +162,8 @@ def _coming_down(value: Floats, episode: Episode) -> bool:
     return float(np.median(rest[third : 2 * third]) - np.median(rest[-third:])) > 0.5 * sigma
 
 
-def _joined(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Stretches of rows in order; what overlaps or follows at once is one."""
-    joined: list[tuple[int, int]] = []
-    for first, last in sorted(stretches):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
-        else:
-            joined.append((first, last))
-    return joined
-
-
-def _lone_event(path: Path, value: Floats, found: Scan, first: int, last: int, start: float) -> LossEvent:
+def _short_event(path: Path, value: Floats, found: Scan, stretch: Stretch, start: float) -> LossEvent:
+    first, last = stretch
     level = float(found.base.level[first])
     peak = first + int(np.argmax(value[first : last + 1]))
     after = value[last + 1 : last + 51]

@@ -55,9 +55,11 @@ def test_one_spike_of_two_rows_is_one_at_any_height(height: float) -> None:
 def test_two_hard_batches_in_a_row_prove_nothing_where_hard_batches_are_frequent() -> None:
     curve = healthy(2000, "gauss", 6)
     noise = float(np.std(np.diff(curve[200:])) / np.sqrt(2))
-    curve[np.random.default_rng(1).choice(np.arange(300, 1900), 60, replace=False)] += 12.0 * noise
-    for height in (12.0, 20.0):  # the farthest two of many are as likely to meet
-        curve[1000:1002] += height * noise
+    rng = np.random.default_rng(1)
+    curve[rng.choice(np.arange(300, 1900), 60, replace=False)] += (8.0 + rng.exponential(5.0, 60)) * noise
+    plain = curve.copy()
+    for height in (12.0, 24.0):  # the farthest two of many are as likely to meet
+        curve[1000:1002] = plain[1000:1002] + height * noise
         assert [event.onset for event in seen(curve).events] == []
 
 
@@ -125,7 +127,7 @@ def test_three_single_rows_no_worse_than_the_start_are_hard_batches() -> None:
 def test_a_raised_row_of_odd_tokens_is_an_event() -> None:
     rng = np.random.default_rng(2)
     loss, entropy = healthy(2000, "gauss", 3), 4.2 + rng.normal(0, 0.05, 2000)
-    loss[900] += 12 * 1.4826 * float(np.median(np.abs(np.diff(loss[850:950]))))
+    loss[900] += 7 * 1.4826 * float(np.median(np.abs(np.diff(loss[850:950]))))
     frame = pl.DataFrame({"step": np.arange(2000), "loss": loss, "token_entropy": entropy})
     frame = frame.with_columns(source=pl.lit(0), line=pl.int_range(1, 2001))
     assert loss_view(Path("trajectory", frame, 0)).events == ()
