@@ -49,8 +49,26 @@ def test_a_loss_that_still_falls_makes_it_information() -> None:
     assert finding.severity is Severity.WARNING
 
 
-@pytest.mark.parametrize(("end", "severity"), [(0.1, Severity.INFO), (1.5, Severity.WARNING)])
-def test_what_is_left_of_the_gradient_jumps_where_nearly_all_is_learned(end: float, severity: Severity) -> None:
-    loss = np.interp(np.arange(1000), [0, 200, 1000], [2.3, end, end])
+@pytest.mark.parametrize(
+    ("end", "rise", "severity"),
+    [(0.17, 1.0, Severity.INFO), (0.25, 1.0, Severity.WARNING), (0.1, 1.15, Severity.INFO), (0.1, 1.3, Severity.WARNING)],
+)  # fmt: skip
+def test_what_is_left_of_the_gradient_jumps_where_nearly_all_is_learned(
+    end: float, rise: float, severity: Severity
+) -> None:
+    """The loss ends at the share `end` of its start, and then at `rise` times its best."""
+    loss = np.interp(np.arange(1000), [0, 4, 200, 900, 901], [2.3, 2.3, 2.3 * end, 2.3 * end, 2.3 * end * rise])
     (finding,) = analyze(view({"grad_norm": rough(0.15, 0.1, 0.5, 0.8), "loss": loss}))
     assert finding.severity is severity
+
+
+@pytest.mark.parametrize(("fall", "severity"), [(0.04, Severity.WARNING), (0.07, Severity.INFO)])
+def test_a_loss_still_falls_where_it_ends_well_below_its_middle(fall: float, severity: Severity) -> None:
+    loss = np.interp(np.arange(1000), [0, 300, 600, 800], [5.0, 3.0, 3.0, 3.0 * (1 - fall)])
+    (finding,) = analyze(view({"grad_norm": rough(0.15, 0.1, 0.5, 0.8), "loss": loss}))
+    assert finding.severity is severity
+
+
+@pytest.mark.parametrize(("last", "told"), [(0.55, 0), (0.62, 1)])
+def test_gradients_that_end_calmer_than_they_began_have_settled(last: float, told: int) -> None:
+    assert len(analyze(view({"grad_norm": rough(0.85, 0.3, 0.6, last)}))) == told
