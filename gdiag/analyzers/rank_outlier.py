@@ -3,7 +3,8 @@
 What it checks: ranks that stand out in what is each rank's own: per-layer norms of one rank against the others' at the
 same step; a rank's gradient norm that leaves the others in the very step in which a single layer jumps, or far beyond
 what any other rank ever shows while that rank's own loss stays ordinary; a rank whose loss or norm alone is not finite;
-a rank that holds most of the outliers of the run (binomial test); a loss that is high on one rank for several rows.
+a rank that holds most of the outliers of the run (binomial test); a loss that is high on one rank for several rows, or that
+leaves its usual distance to the others' and stays away.
 
 Why it matters: data and learning rate are the same for all ranks on average; what happens on one rank only is its data
 for a step, or its machine. A gradient that is wrong in one layer of one rank for one step is what a flipped bit looks
@@ -17,13 +18,15 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from math import sqrt
 
 import numpy as np
 
 from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import is_alone
 from gdiag.measures.attribution import Attribution, layer_events
-from gdiag.measures.layers import FIRST_ROWS
+from gdiag.measures.baseline import mad_sigma
+from gdiag.measures.layers import FIRST_ROWS, column_median
 from gdiag.measures.rank_layers import first_rank_layer
 from gdiag.measures.ranks import Outlier, RankTable, binomial_tail, by_rank, nonfinite_ranks, outliers, rank_deviation
 from gdiag.measures.run import RunView
@@ -62,6 +65,9 @@ def analyze(
         hits = outliers(table, ratio=1.5)
         found += [f for f in _lasting(run, column, hits, ratio) if _new(f, found)]
         found += _holder(run, column, table, _apart(hits), share, events, chance)
+    found += [
+        f for f in _leaves(run, tables.get("loss")) if not any(f.where.rank == other.where.rank for other in found)
+    ]
     return found[:most]
 
 
@@ -208,6 +214,50 @@ def _lasting(run: RunView, column: str, hits: list[Outlier], ratio: float) -> li
                     Measure("column", column),
                 )
                 return [Finding(CODE, NAME, Severity.WARNING, text, _where(run, first.step, last.step, rank), evidence)]
+    return []
+
+
+STRETCH, HITS = 8, 7
+"""Rows in a row, and how many of them must stand out, for a rank's loss to have left the others."""
+APART, APART_SHARE = 2.5, 0.1
+"""How far each: in robust deviations of the rank's usual distance to the others, and their median as a share of the loss."""
+
+
+def _leaves(run: RunView, table: RankTable | None) -> list[Finding]:
+    """The first rank whose loss leaves its own usual distance to the others' and stays away for eight rows.
+
+    A rank may have harder data from the start; of two ranks it is the one that rises against its own past.
+    """
+    if table is None or len(table.step) < 4 * STRETCH:
+        return []
+    for r, rank in enumerate(table.ranks):
+        rest = np.delete(table.value, r, axis=1)
+        others = column_median(np.where(np.isfinite(rest), rest, np.nan).T)
+        use = np.flatnonzero(np.isfinite(table.value[:, r]) & np.isfinite(others))
+        if len(use) < 4 * STRETCH:
+            continue
+        apart = table.value[use, r] - others[use]
+        apart -= np.median(apart)
+        noise = max(mad_sigma(np.diff(apart)) / sqrt(2), 1e-12)  # of neighbours: the level may move
+        high = np.lib.stride_tricks.sliding_window_view(apart, STRETCH)
+        level = APART_SHARE * np.abs(np.lib.stride_tricks.sliding_window_view(others[use], STRETCH)).mean(axis=1)
+        starts = (
+            ((high > APART * noise).sum(axis=1) >= HITS)
+            & (np.median(high, axis=1) > level)
+            & (high[:, 0] > APART * noise)
+        )
+        if not starts.any():
+            continue
+        first = int(np.argmax(starts))
+        step = int(table.step[use[first]])
+        last = int(table.step[use[int(np.flatnonzero(starts)[-1]) + STRETCH - 1]])
+        rise = float(np.median(high[first]))
+        text = f"loss of rank {rank} leaves the other ranks' at step {step}, by {rise:.3g} nat over its usual distance"
+        evidence = (
+            Measure("peak_excess", rise, "nat"), Measure("z", rise / noise, limit=APART), Measure("ranks", str(rank)),
+            Measure("column", "loss"), Measure("kind", "leaves"),
+        )  # fmt: skip
+        return [Finding(CODE, NAME, Severity.WARNING, text, _where(run, step, last, rank), evidence)]
     return []
 
 

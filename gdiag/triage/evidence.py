@@ -195,6 +195,9 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("silent_data_corruption", "rank", 1.5, found("GD401", least=Severity.WARNING)),
     Rule("silent_data_corruption", "layer", 3.6, one_jumps),
     Rule("silent_data_corruption", "layer", 1.0, one_layer),
+    # A loss that one rank computes too high for many rows is its data as well as its machine.
+    Rule("bad_batch", "rank", 2.2, said("kind", "leaves", "the loss of one rank is high for many rows, as with other data there", "GD402")),
+    Rule("silent_data_corruption", "rank", -1.5, said("kind", "leaves", "the rank's own data would do the same", "GD402")),
     Rule("replica_divergence", "rank", 2.2, found("GD401", least=Severity.WARNING)),
     Rule("hardware_fault", "telemetry", 5.5, found("GD403", "GD606", least=Severity.WARNING)),
     Rule("hardware_fault", "telemetry", 5.5, machines_own),

@@ -92,3 +92,15 @@ def test_layers_that_leave_as_often_on_other_ranks_are_chance() -> None:
     for rank, row in ((0, 120), (1, 160), (2, 250)):
         ranks[rank]["wte"][row] *= 6
     assert analyze(layered(ranks=ranks)) == []
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_loss_that_leaves_its_own_distance_to_the_others(count: int) -> None:
+    ranks = local(count)
+    ranks[0]["loss"] += 0.5  # harder data from the start
+    assert analyze(layered(norms(600), rank_steps=ranks)) == []
+    ranks[1]["loss"][400:] += 1.2
+    (finding,) = analyze(layered(norms(600), rank_steps=ranks))
+    assert finding.where.rank == 1
+    assert finding.where.step == pytest.approx(400, abs=2)
+    assert finding.where.last_step == 599
