@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from gdiag.ingesters import fields, form_numbers, line_forms
 from gdiag.ingesters import text as plain
@@ -167,6 +166,8 @@ def _prefixes(view: Bytes, starts: Places, lengths: Places) -> pl.Series:
     cells = rows.view(np.uint8).reshape(-1, width)
     if (cells == cells[0]).all():
         return pl.Series("prefix", [cells[0].tobytes().decode()], dtype=pl.String).new_from_index(0, len(starts))
+    import pyarrow as pa  # a tenth of a second that a log without such lines does not pay
+
     offsets = pa.py_buffer(np.arange(0, (len(starts) + 1) * width, width, dtype=np.int64))
     return pl.Series("prefix", pa.LargeStringArray.from_buffers(len(starts), offsets, pa.py_buffer(rows)))
 
