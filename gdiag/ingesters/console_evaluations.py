@@ -22,7 +22,7 @@ _PLACE: Final = re.compile(
     r"(?:(?:val|eval|test)\w*\W{0,3}\[|valid\w*' subset)\s*(\d{1,9})\s*/\s*(\d{1,9})", re.IGNORECASE
 )
 """Batches of an evaluation done: only the last line holds the whole of it, …"""
-_MEAN: Final = re.compile(r"loss\W{0,4}[\d.eE+-]+\s*\(\s*([\d.]+(?:[eE][-+]?\d+)?)\s*\)", re.IGNORECASE)
+_MEAN: Final = re.compile(r"loss\W{0,4}[\d.eE+-]+\s*\(\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*\)", re.IGNORECASE)
 """… the mean of its batches in parentheses behind the last one's loss."""
 _MOST: Final = 20_000
 _LOOK: Final = 400

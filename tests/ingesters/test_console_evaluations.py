@@ -73,6 +73,12 @@ def test_records_and_other_words_are_none(tmp_path: Path, line: str) -> None:
     assert not evaluations(read(tmp_path, log(BARS, line, head="eval loss weight: 0.5")))
 
 
+@pytest.mark.parametrize("behind", ["(...)", "(.)", "(1.2.3)", "()"])
+def test_parentheses_without_a_number_hide_no_loss(tmp_path: Path, behind: str) -> None:
+    found = evaluations(read(tmp_path, log(BARS, f"valid loss: {{l:.3f}} {behind}")))
+    assert found == evaluations(read(tmp_path, log(BARS, "valid loss: {l:.3f}")))
+
+
 def test_what_ranks_print_is_one_row(tmp_path: Path) -> None:
     line = "0: valid loss {l:.3f}\n1: valid loss {l:.3f}"
     assert len(evaluations(read(tmp_path, log("0: " + BARS, line)))) == 4
