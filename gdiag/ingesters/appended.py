@@ -8,7 +8,9 @@ stood above the first step stands there again. All else is a restart of one run.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Final, Literal
 
 import numpy as np
@@ -21,6 +23,7 @@ from gdiag.model import Exit
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Shapes = Callable[[int, int], set[bytes]]
 Verdict = Literal["another", "goes on", "same", "unsaid"]
 
 _ROWS: Final = 8
@@ -43,8 +46,17 @@ _MOST: Final = 50
 _LARGEST: Final = 1 << 28
 """Content whose text between two runs is looked at, B."""
 _LINES: Final = 2000
+"""Lines looked at above a beginning, …"""
+_SEEN: Final = 20_000
+"""… and below one."""
 _TEXT: Final = 8
 """Characters of a line that can be told again."""
+_WORD: Final = re.compile(rb"[A-Za-z]{3}")
+_DIGITS: Final = re.compile(
+    rb"(?P<counter>\b(?:epoch|round|stage|phase|cycle|iter(?:ation)?|episode|update|pass|task)\W{0,4}\d+)|\d+",
+    re.IGNORECASE,
+)
+"""Numbers; one that counts on within a run is told again only where it is the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +81,9 @@ def apart(reading: Reading, given: Input) -> Reading:
         return reading
     begins: list[_Begin] = []
     kept: list[_Begin] = []
+    shapes = cache(partial(_shapes, cache(partial(_lines, given))))
     for at in places:
-        found = _judged(reading, given, rows, begins[-1].row if begins else 0, at)
+        found = _judged(reading, shapes, rows, begins[-1].row if begins else 0, at)
         if found is not None:
             (begins if found.verdict == "another" else kept).append(found)
     notes = [*reading.source.notes, *map(_said, kept)]
@@ -115,14 +128,15 @@ def _beginnings(step: Ints) -> list[int]:
     found, start = [], 0
     for at, end in zip(back.tolist(), [*back[1:].tolist(), len(step)], strict=True):
         ahead = np.diff(step[at : min(end, at + _LAST)])
-        usual = int(np.median(ahead[ahead > 0])) if (ahead > 0).any() else 1
-        if end - at >= _NEW and at - start >= _ROWS and 0 <= step[at] <= max(1, usual):
+        usual = int(np.quantile(ahead[ahead > 0], 0.5, method="lower")) if (ahead > 0).any() else 1
+        # One damaged number is followed by the step that was due.
+        if end - at >= _NEW and at - start >= _ROWS and 0 <= step[at] <= max(1, usual) and ahead[0] <= 2 * usual:
             found.append(at)
             start = at
     return found
 
 
-def _judged(reading: Reading, given: Input, rows: pl.DataFrame, start: int, at: int) -> _Begin | None:
+def _judged(reading: Reading, shapes: Shapes, rows: pl.DataFrame, start: int, at: int) -> _Begin | None:
     """What follows from row `at` on, held against the run that began at row `start`."""
     step, loss, line = (rows[name].to_numpy() for name in ("step", "loss", "line"))
     old, new = slice(start, at), slice(at, None)
@@ -130,7 +144,7 @@ def _judged(reading: Reading, given: Input, rows: pl.DataFrame, start: int, at: 
     first, before, here = int(line[start]), int(line[at - 1]), int(line[at])
     if verdict in ("another", "unsaid") and _taken_up(reading.events, first, before, here):
         return _Begin(at, before, here, "goes on")
-    if verdict == "unsaid" and _told_again(given, first, before, here):
+    if verdict == "unsaid" and _told_again(shapes, int(line[0]), first, before, here):
         verdict = "another"
     return _Begin(at, before, here, verdict)
 
@@ -147,22 +161,23 @@ def _by_loss(step: Ints, loss: Floats, new_step: Ints, new_loss: Floats) -> Verd
     equal = (np.abs(a - b) <= 1e-4 * np.maximum(np.abs(a), 1e-12)) | (np.isnan(a) & np.isnan(b))
     if len(common) >= _NEW and equal.mean() >= _SAME:
         return "same"
-    first, last = loss[: min(_FIRST, len(loss) // 3)], loss[-min(_LAST, len(loss) // 2) :]
-    fresh = new_loss[: min(_FIRST, len(new_loss))]
-    start, end, now = (float(np.median(part)) for part in (first, last, fresh))
-    if np.isfinite(start) and np.isfinite(now) and not np.isfinite(end):
-        return "another" if now <= 1.5 * start else "unsaid"
-    if not np.isfinite([start, end, now]).all():
-        return "unsaid"
     finite = loss[np.isfinite(loss)]
+    now = float(np.median(new_loss[: min(_FIRST, len(new_loss))]))
+    if len(finite) < _ROWS or not np.isfinite(now):
+        return "unsaid"
+    # A run that ended in NaN is taken up at the level it had before.
+    first, last = finite[: min(_FIRST, len(finite) // 3)], finite[-min(_LAST, len(finite) // 2) :]
+    start, end = float(np.median(first)), float(np.median(last))
     noise = 1.4826 * float(np.median(np.abs(np.diff(finite) - np.median(np.diff(finite))))) / np.sqrt(2)
     error = 1.25 * noise * np.sqrt(1 / len(first) + 1 / len(last))
     least = max(_SIGMAS * error, 0.02 * abs(start))
-    way, learnt, again = start - end, start - _lowest(loss), now - _lowest(new_loss)
+    way, learnt, again = start - end, start - _lowest(finite), now - _lowest(new_loss[np.isfinite(new_loss)])
     if abs(way) < least:
         # Diverged to where it began, or nothing learnt: a model that learns once more is another one.
         fresh_again = again > _BACK * learnt and start - now <= _BACK * learnt
         return "another" if learnt > least and fresh_again else "unsaid"
+    if way < 0 and learnt > least and start - now > _BACK * learnt:
+        return "unsaid"  # it diverged and is back at what it had learnt before
     gone = (start - now) / way  # 0 at the first level, 1 at the last one; below 0 farther from the last than the first
     if way < 0 and gone < -_BACK:
         return "unsaid"
@@ -174,36 +189,53 @@ def _by_loss(step: Ints, loss: Floats, new_step: Ints, new_loss: Floats) -> Verd
     return "another" if way > 0 and again > max(_BACK * way, _SIGMAS * error) else "unsaid"
 
 
-def _lowest(loss: Floats) -> float:
+def _lowest(finite: Floats) -> float:
     """The lowest median of some rows in a row."""
-    finite = loss[np.isfinite(loss)]
-    return min(float(np.median(part)) for part in np.array_split(finite, max(1, len(finite) // _LAST)))
+    if len(finite) < _LAST:
+        return float(np.median(finite))
+    return float(np.median(finite[len(finite) % _LAST :].reshape(-1, _LAST), axis=1).min())
 
 
 def _taken_up(events: pl.DataFrame | None, first: int, before: int, here: int) -> bool:
     """Whether a checkpoint is loaded between the two stretches and none was before the first one."""
     if events is None or "line" not in events.columns:
         return False
-    lines = events.filter(pl.col("kind") == "restart")["line"].drop_nulls()
+    loads = events.filter(pl.col("kind") == "restart").drop_nulls(["line", "text"])
+    lines = loads.filter(~loads["text"].map_elements(evidence.launches, return_dtype=pl.Boolean))["line"]
     return bool(((lines > before) & (lines < here)).any()) and not bool((lines < first).any())
 
 
-def _told_again(given: Input, first: int, before: int, here: int) -> bool:
-    """Whether a line above the first step, and no line below it, stands again above the new beginning."""
+def _lines(given: Input) -> list[bytes]:
+    """The content's lines, none where it is no text or too large."""
     take, size = given.opened()
-    if size > _LARGEST or here - before < 2 or first < 2 or b"\0" in given.head[:4096]:
+    return [] if size > _LARGEST or b"\0" in given.head[:4096] else take(0, size).split(b"\n")
+
+
+def _told_again(shapes: Shapes, top: int, first: int, before: int, here: int) -> bool:
+    """Whether most of what is said above the file's first step, and not in the run so far, is said again above `here`.
+
+    Args:
+        shapes: gives the lines from one place to another, without their numbers.
+        top: the line of the first step of the file.
+        first: the line of the first step of the run so far.
+        before: the line of its last step.
+        here: the line of the new beginning.
+    """
+    if here - before < 2 or top < 2:
         return False
-    lines = take(0, size).split(b"\n")[: here - 1]
-    above = {_shape(line) for line in lines[max(0, first - 1 - _LINES) : first - 1]} - {b""}
-    middle = {_shape(line) for line in lines[first - 1 : before]} if above else set()
-    again = {_shape(line) for line in lines[before:][:_LINES]}
-    return bool((above - middle) & again)
+    above = shapes(max(0, top - 1 - _LINES), top - 1)
+    again = above & shapes(before, min(here - 1, before + _LINES))
+    if not again:
+        return False
+    middle = shapes(first - 1, min(before, first + _SEEN))
+    return 2 * len(again - middle) > len(above - middle)
 
 
-def _shape(line: bytes) -> bytes:
-    """A line without its numbers; empty where it is too short to be told again."""
-    text = re.sub(rb"\d+", b"#", line.strip()[:400])
-    return text if len(text) >= _TEXT else b""
+def _shapes(lines_of: Callable[[], list[bytes]], start: int, stop: int) -> set[bytes]:
+    """The lines from one place to another that can be told again, without their numbers."""
+    lines = lines_of()[start:stop]
+    found = {_DIGITS.sub(lambda number: number["counter"] or b"#", line.strip()[:400]) for line in lines}
+    return {shape for shape in found if len(shape) >= _TEXT and _WORD.search(shape)}
 
 
 def _first_line(steps: pl.DataFrame, begin: _Begin) -> int:

@@ -128,7 +128,7 @@ def scan(
         if line < inside or len(rows) >= _MOST:
             continue
         prefix, message = console.peel(raw[:_LOOK])
-        if first is not None and line > first and _LAUNCH.search(message):
+        if first is not None and line > first and launches(message):
             rows.append(_row(line, prefix, "restart", message, None, None))
             continue
         row, end = _judge(line, prefix, message, tails)
@@ -147,6 +147,11 @@ def scan(
     return Evidence(events if len(events) else None, _exit(ends, last, finished=finished))
 
 
+def launches(text: str) -> bool:
+    """Whether the words of a restart are those of a process that starts, and not of a checkpoint that is loaded."""
+    return _LAUNCH.search(text) is not None
+
+
 def ending(texts: Sequence[str]) -> Exit:
     """What the words of events that follow a run's last step say of its end."""
     ends = [_judge(0, "", text, {})[1] for text in texts]
@@ -154,7 +159,7 @@ def ending(texts: Sequence[str]) -> Exit:
 
 
 def others(table: pl.DataFrame, taken: pl.Series) -> pl.DataFrame:
-    """The lines whose numbers are not taken; line numbers count from 1 without gaps."""
+    """The lines whose numbers are not taken; line numbers count from 1."""
     if not len(table) or not len(taken):
         return table
     free = np.ones(max(int(str(table["line"].max())), int(str(taken.max()))) + 1, dtype=bool)

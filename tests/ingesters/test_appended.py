@@ -133,11 +133,42 @@ def test_a_loaded_checkpoint_makes_it_a_restart(tmp_path: Path) -> None:
     assert [run.id for run in read(tmp_path, both).runs] == ["1", "2"]
 
 
+def test_a_process_that_starts_is_no_checkpoint_loaded(tmp_path: Path) -> None:
+    start = "> initializing torch distributed ...\n"
+    text = start + megatron(curve(range(300))) + start + megatron(curve(range(200), seed=1))
+    assert [run.id for run in read(tmp_path, text).runs] == ["1", "2"]
+
+
+@pytest.mark.parametrize("head", ["===== Epoch {e}/4 =====\n", "===== {e} =====\n", "training the model\n"])
+def test_steps_that_begin_again_every_epoch_are_one_run(tmp_path: Path, head: str) -> None:
+    epochs = "".join(head.format(e=e + 1) + console(flat(range(100), seed=e)) for e in range(4))
+    records = read(tmp_path, "loading the training data\nthe model has 3M parameters\n" + epochs)
+    assert [run.id for run in records.runs] == ["run"]
+    records = read(tmp_path, "===== Epoch 1/4 =====\n" + epochs.split("\n", 1)[1]) if "Epoch" in head else records
+    assert [run.id for run in records.runs] == ["run"]
+
+
+@pytest.mark.parametrize("row", [40, 196])
+def test_one_damaged_step_begins_nothing(tmp_path: Path, row: int) -> None:
+    rows = [(1 if i == row else i, 9.0 if i == row else loss, lr) for i, loss, lr in curve(range(200))]
+    records = read(tmp_path, jsonl(rows))
+    assert [run.id for run in records.runs] == ["run"]
+    assert "falls back to the start" not in notes(records)
+
+
 def test_a_run_that_diverged_and_one_after_it(tmp_path: Path) -> None:
     wild = [(i, math.nan, 1e-3) if i > 250 else (i, loss, lr) for i, loss, lr in curve(range(300))]
     assert [run.id for run in read(tmp_path, csv(wild) + csv_rows(curve(range(200), seed=1))).runs] == ["1", "2"]
     risen = [(i, loss + (7 if i > 200 else 0), lr) for i, loss, lr in curve(range(300))]
     assert [run.id for run in read(tmp_path, csv(risen) + csv_rows(curve(range(200), seed=1))).runs] == ["1", "2"]
+
+
+def test_a_run_that_ended_in_nan_and_goes_on(tmp_path: Path) -> None:
+    ended = [(i, math.nan if i >= 250 else loss, lr) for i, loss, lr in curve(range(300))]
+    later = [(i, loss, lr) for i, (_, loss, lr) in enumerate(curve(range(250, 450), seed=1))]
+    assert [run.id for run in read(tmp_path, jsonl([*ended, *later])).runs] == ["run"]
+    risen = [(i, loss + (9 if i >= 250 else 0), lr) for i, loss, lr in curve(range(300))]
+    assert [run.id for run in read(tmp_path, jsonl([*risen, *later])).runs] == ["run"]
 
 
 @pytest.mark.parametrize("level", [9.0, 3.5, 1.0])
