@@ -15,6 +15,9 @@ from gdiag.ingesters import values
 Bad = tuple[int, str, str]
 """Line, reason and text of a reject."""
 
+Known = tuple[int, list[tuple[str, int]]]
+"""A place before which all is whole, and the brackets that are open there with their places: no text is looked at twice."""
+
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|["\[\]{},:]', re.DOTALL)
 _ENDS: Final = {
     "row": re.compile(r"\}(?=\s*(?:,\s*\{|\]))"),
@@ -41,14 +44,15 @@ def mended(text: str) -> tuple[object, list[Bad]] | None:
         return None
     text = _BARE.sub(lambda found: found[1].replace("+", "") * (found[2] == "inf") + _WORDS[found[2]], text)
     bad: list[Bad] = []
+    known: Known = (0, [])
     for _ in range(_MOST):
         try:
             return _filled(json.loads(text)), bad
         except json.JSONDecodeError as error:
-            place = _element(text, error.pos)
+            place = _element(text, error.pos, known)
             if place is None:
                 return None
-            start, end, kind = place
+            start, end, kind, known = place
             damage = text[start:end].strip()
             bad.append((text.count("\n", 0, start) + 1, f"damaged {kind} of a JSON document", values.escape(damage)))
             text = text[:start] + _PUT[kind] + text[end:]
@@ -63,11 +67,11 @@ def past_row(text: str, start: int) -> int | None:
     return None if end is None else end.end()
 
 
-def _element(text: str, damage: int) -> tuple[int, int, str] | None:
-    """Start, end and kind of the element that holds the damage; None where nothing follows it."""
-    open_: list[tuple[str, int]] = []
-    begin = 0
-    for token in _TOKEN.finditer(text, 0, damage):
+def _element(text: str, damage: int, known: Known) -> tuple[int, int, str, Known] | None:
+    """Start, end and kind of the element that holds the damage, and what is known there; None where nothing follows it."""
+    begin, before = known if known[0] <= damage else (0, [])
+    open_ = list(before)
+    for token in _TOKEN.finditer(text, begin, damage):
         sign = token[0]
         if sign in "[{":
             open_.append((sign, token.start()))
@@ -86,7 +90,7 @@ def _element(text: str, damage: int) -> tuple[int, int, str] | None:
     if kind == "value" and not text[:start].rstrip().endswith(":"):
         return None
     end = _ENDS[kind].search(text, max(damage, start), start + _LONGEST)
-    return None if end is None else (start, end.end(), kind)
+    return None if end is None else (start, end.end(), kind, (start, open_[:-1] if kind == "row" else open_))
 
 
 def _filled(document: object) -> object:

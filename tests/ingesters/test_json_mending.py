@@ -84,8 +84,7 @@ def test_damage_anywhere_never_raises(
     for document in (ROWS, COLUMNS):
         text = json.dumps(document, indent=indent)
         with suppress(InputError):
-            records = read(tmp_path_factory.mktemp("x"), text[:place] + damage + text[place + length :])
-            assert set(records.steps["step"].drop_nulls()) <= {*range(1000)} or damage
+            read(tmp_path_factory.mktemp("x"), text[:place] + damage + text[place + length :])
 
 
 @given(place=st.integers(30, 2600), damage=st.sampled_from(["#@!", "\0\0", "§"]))
