@@ -1,8 +1,8 @@
 """Runs that stand one after the other in one file: appended with `>>`, by a logger that opens its file again, or by hand.
 
 A resume goes back a little and goes on with the loss it had; another run begins at its own beginning. So a step that falls
-back to the start begins a run where the loss is back at its first level too, or, where the loss cannot tell, where what
-stood above the first step stands there again. All else is a restart of one run.
+back to the start begins a run where the loss is back at its first level too, or, where the loss cannot tell, where most of
+what stood above the first step stands there again. All else is a restart of one run.
 """
 
 from __future__ import annotations
