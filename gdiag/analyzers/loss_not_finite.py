@@ -57,9 +57,11 @@ def _finding(run: RunView, stretches: list[NonFinite], explosion: float, rise_z:
     every = run.losses[0].every
     found = onset_context(first.path, first.onset, first.onset, every)
     if found.grad_ratio is None:
-        found = replace(found, grad_ratio=_young_rise(first))
+        found = replace(found, grad_ratio=_young_rise(first, "grad_norm"))
     rise = _loss_rise(run, first)
-    ratio = found.grad_ratio or 1.0
+    # A run too young for a level of its loss has only its size.
+    grown = _young_rise(first, "loss") if first.onset - run.paths[0].frame["step"][0] <= 4 * LATE_ROWS * every else None
+    ratio = max(found.grad_ratio or 1.0, grown or 1.0)
     dead = first.dead
     kind = "infinite" if first.infinite else "NaN"
     losses = sum(stretch.rows for stretch in stretches)
@@ -80,6 +82,8 @@ def _finding(run: RunView, stretches: list[NonFinite], explosion: float, rise_z:
         Measure("loss_rise_z", round(rise, 2), "", rise_z),
         Measure("log_interval", every, "step"),
     ]
+    if grown is not None:
+        measures.append(Measure("loss_ratio", grown, limit=explosion))
     if dead:
         measures.append(Measure("steps_lost", max(1, int(first.last) - first.onset + 1), "step"))
     before = first.path.curve("loss").at(first.onset - 1)
@@ -93,12 +97,12 @@ def _finding(run: RunView, stretches: list[NonFinite], explosion: float, rise_z:
     return Finding(CODE, NAME, severity, said, where, tuple(measures))
 
 
-def _young_rise(stretch: NonFinite) -> float | None:
-    """Largest of the last five gradient norms before the onset over the median of those before, in a run too young for a level.
+def _young_rise(stretch: NonFinite, column: str) -> float | None:
+    """Largest of the last five values before the onset over the median of those before, in a run too young for a level.
 
     Of fewer than ten rows the last is held against the first.
     """
-    curve = stretch.path.curve("grad_norm").finite
+    curve = stretch.path.curve(column).finite
     before = curve.value[curve.step < stretch.onset]
     if len(before) < 2 * LATE_ROWS:
         return float(before[-1] / before[0]) if len(before) > 1 and before[0] > 0 else None

@@ -2,7 +2,7 @@
 
 What it checks: the share of the run over which the loss stays within 1 % of its whole gain (or three standard errors) of
 its final level. It is a warning where the learning rate was below a tenth of its peak over that stretch, or where a model
-from scratch (first level 4 nats or more) stays flat over most of the run at more than 45 % of its first level. Where the
+from scratch (first level 4 to 16 nats) stays flat over most of the run at more than 45 % of its first level. Where the
 token entropy of the batches rises over that stretch, a loss that does not rise with it still falls: the data grew harder.
 
 Why it matters: the steps of the plateau buy nothing. With a spent learning rate they could; at a high level the model has
@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.analyzers.learning_evidence import flat_lr_share, learning_measures
+from gdiag.measures.chance import untrained
 from gdiag.measures.changes import Learning, change_per_fold
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Severity
@@ -60,7 +61,7 @@ def analyze(
         said += f", with the learning rate at {share:.2g} of its peak"
     # A model from scratch may fall from its first level to that of the token frequencies within ten rows.
     first = max(found.first, float(np.median(curve.value[:3])))
-    severity = Severity.WARNING if idle or first >= scratch else Severity.INFO
+    severity = Severity.WARNING if idle or untrained(first, scratch) else Severity.INFO
     where = run.where(curve.finite.row(found.flat_from), last_step=int(curve.step[-1]))
     return [Finding(CODE, NAME, severity, said, where, learning_measures(run, found, level * found.first))]
 

@@ -13,6 +13,8 @@ What to do: save and load the scheduler's state with the optimizer's; step it on
 
 from __future__ import annotations
 
+import numpy as np
+
 from gdiag.measures.lr_progress import GONE_SHARE, SMOOTH_LEFT, exhausted
 from gdiag.measures.run import RunView
 from gdiag.measures.scheduler_state import MISMATCH, Mismatch
@@ -30,6 +32,8 @@ WORDS = {
     "advanced_twice": "moves {factor:.0f} times as fast as before",
 }
 
+REJOINED = 0.05
+"""Relative distance within which a rate is the one that was due."""
 MIXED = 0.05
 """Share of steps logged with several losses from which rates of several writers may be mixed; a step or two are a restart's."""
 
@@ -68,13 +72,27 @@ def _finding(run: RunView, seen: Mismatch) -> Finding:
         evidence.append(Measure("shift", seen.shift, "step"))
     if seen.factor is not None:
         evidence.append(Measure("schedule_steps_per_step", seen.factor, limit=1.8))
+    warmed = _warmed_again(run, seen)
+    if warmed:
+        words += " and goes on where it was, as a warm-up on purpose does"
     return Finding(
-        CODE, NAME, Severity.WARNING,
+        CODE, NAME, Severity.INFO if warmed else Severity.WARNING,
         f"{place} the learning rate {words}" if seen.kind == "advanced_twice"
         else f"{place} the learning rate is {seen.after:.3g} where {seen.before:.3g} is due: it {words}",
         run.where(run.series("lr").finite.row(seen.index), step=seen.step),
         tuple(evidence),
     )  # fmt: skip
+
+
+def _warmed_again(run: RunView, seen: Mismatch) -> bool:
+    """Whether a warm-up that begins again ends at the rate that was due, well below the peak: a schedule that was lost
+    climbs to its peak."""
+    if seen.kind != "restarted":
+        return False
+    rate = run.series("lr").finite.value
+    rising = np.flatnonzero(np.diff(rate[seen.index :]) <= 0)
+    top = float(rate[seen.index + int(rising[0])]) if len(rising) else 0.0
+    return seen.before < (1 - REJOINED) * float(rate.max()) and abs(top - seen.before) <= REJOINED * seen.before
 
 
 def _gone_early(run: RunView, seen: Mismatch) -> bool:

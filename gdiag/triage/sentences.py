@@ -90,6 +90,19 @@ BRIEF_STEPS: Final = 20
 """Steps, or two logged rows, within which a loss is back that batches alone moved: a shard of bad ones is that long."""
 
 
+WEARING: Final = 12.0
+"""Logged rows in which half of a spike wears off, from which batches are an unlikely story: bad batches and shards in
+trained networks take 0 to 5 (15 cases), rates and weights that changed 16 to 38."""
+
+
+def slow_to_wear_off(case: Case) -> str | None:
+    """A spike in a dense log that takes long to lose its first half."""
+    half, every = case.number("half_life", "GD102"), case.number("log_interval", "GD102")
+    if half is None or every != 1 or half < WEARING:
+        return None
+    return f"half of the spike wears off in {half:.0f} steps, where bad batches take a few"
+
+
 def no_after_effect(case: Case) -> str | None:
     """The loss is back as soon as the batches are over, at its level of before: they left nothing in the weights."""
     effect, noise = case.number("after_effect", "GD102"), case.number("noise", "GD102")

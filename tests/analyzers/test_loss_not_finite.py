@@ -98,3 +98,10 @@ def test_two_rows_that_blow_up_are_a_run_up() -> None:
     falling = view({"loss": [4.0, 3.0, 2.0] + [math.nan] * 12, "grad_norm": [9.0, 3.0, 2.0] + [math.nan] * 12})
     (finding,) = analyze(falling)
     assert finding.measure("without_run_up") is True
+
+
+def test_a_loss_that_blows_up_in_its_first_rows_is_a_run_up_without_a_norm() -> None:
+    (finding,) = analyze(view({"loss": [1.8e3, 7.3e4, 1.8e11] + [math.nan] * 12}))
+    assert (finding.measure("without_run_up"), (finding.number("loss_ratio") or 0) > 1e7) == (False, True)
+    (finding,) = analyze(view({"loss": [4.0, 3.0, 2.0] + [math.nan] * 12}))
+    assert finding.measure("without_run_up") is True

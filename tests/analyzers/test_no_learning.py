@@ -42,3 +42,16 @@ def test_a_guess_among_known_numbers_of_classes_is_no_tuned_model(classes: int, 
     (finding,) = analyze(view({"loss": loss}))
     assert finding.severity is severity
     assert finding.number("classes_guessed") == (classes if classes in (10, 1000) else None)
+
+
+def test_classes_of_unequal_frequency_cost_a_little_less_from_start_to_end() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.002, 1000)
+    (finding,) = analyze(view({"loss": 2.27 + noise}))
+    assert (finding.severity, finding.number("classes_guessed")) == (Severity.WARNING, 10)
+    (finding,) = analyze(view({"loss": np.linspace(2.37, 2.27, 1000) + noise}))
+    assert finding.severity is Severity.INFO
+
+
+def test_a_regression_that_stays_is_no_fresh_language_model() -> None:
+    (finding,) = analyze(view({"loss": flat(1200.0) + 20 * np.random.default_rng(1).standard_normal(1000)}))
+    assert finding.severity is Severity.INFO

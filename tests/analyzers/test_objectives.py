@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gdiag.analyzers import loss_divergence
 from gdiag.analyzers.objectives import weighed
 from gdiag.model import Finding, Location, Measure, Severity
@@ -33,3 +35,11 @@ def test_a_sum_whose_weights_change_rises_for_information_only() -> None:
         Severity.INFO,
         Severity.CRITICAL,
     ]
+
+
+def test_gradients_of_a_surrogate_are_no_measure_of_progress() -> None:
+    rng = np.random.default_rng(0)
+    rough = Finding("GD213", "unstable-gradients", Severity.WARNING, "x", Location())
+    signed, falling = view({"loss": rng.normal(0, 1, 300)}), view({"loss": np.linspace(2.0, -2.0, 300)})
+    assert [f.severity for f in weighed(signed, [rough])] == [Severity.INFO]
+    assert [f.severity for f in weighed(falling, [rough])] == [Severity.WARNING]

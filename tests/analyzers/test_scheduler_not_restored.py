@@ -132,3 +132,11 @@ def test_the_mean_rate_of_two_writers_turns_without_a_fault() -> None:
     }
     columns["loss"] = np.repeat(learning(2000), 2) + np.tile([0.0, 0.1], 2000)
     assert analyze(view(columns)) == []
+
+
+def test_a_warmup_up_to_the_rate_that_was_due_is_information() -> None:
+    due = cosine()[500:]
+    (finding,) = analyze(view(resumed(due * np.minimum(1.0, np.arange(1, 501) / 20))))
+    assert (finding.measure("kind"), finding.severity) == ("restarted", Severity.INFO)
+    (finding,) = analyze(view(resumed(cosine()[:500])))
+    assert finding.severity is Severity.WARNING

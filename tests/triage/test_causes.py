@@ -509,3 +509,10 @@ def test_a_step_that_a_raised_rate_would_make_too_names_it_with_the_column(colum
     named = {c.cause: c.missing for c in found}
     assert ("lr_jump" in named) is (not columns)
     assert columns or named["lr_jump"] == ("the learning rate per step",)
+
+
+@pytest.mark.parametrize(("half", "every", "against"), [(5.0, 1, False), (20.0, 1, True), (20.0, 10, False)])
+def test_batches_do_not_wear_off_slowly(half: float, every: int, against: bool) -> None:
+    causes = rank(spike(Measure("half_life", half), Measure("log_interval", every)))
+    told = [text for cause in causes if cause.cause == "bad_batch" for text in cause.contradicts]
+    assert any("wears off" in text for text in told) is against
