@@ -25,7 +25,7 @@ import numpy as np
 from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import is_alone
 from gdiag.measures.attribution import Attribution, layer_events
-from gdiag.measures.baseline import mad_sigma
+from gdiag.measures.baseline import Floats, mad_sigma, running_median
 from gdiag.measures.layers import FIRST_ROWS, column_median
 from gdiag.measures.rank_layers import first_rank_layer
 from gdiag.measures.ranks import Outlier, RankTable, binomial_tail, by_rank, nonfinite_ranks, outliers, rank_deviation
@@ -221,12 +221,15 @@ STRETCH, HITS = 8, 7
 """Rows in a row, and how many of them must stand out, for a rank's loss to have left the others."""
 APART, APART_SHARE = 2.5, 0.1
 """How far each: in robust deviations of the rank's usual distance to the others, and their median as a share of the loss."""
+WANDERS = 6.0
+"""Robust deviations of such medians at the usual distance that theirs must reach: a rank's own data come in stretches too."""
 
 
 def _leaves(run: RunView, table: RankTable | None) -> list[Finding]:
-    """The first rank whose loss leaves its own usual distance to the others' and stays away for eight rows.
+    """The first rank whose loss leaves its own usual distance to the others', and stays away for eight rows or more.
 
-    A rank may have harder data from the start; of two ranks it is the one that rises against its own past.
+    Distances are shares of the others' loss, with which noise shrinks. A rank may have harder data from the start: it must
+    have been at its usual distance before. Of two ranks it is the one that moves against its own past.
     """
     if table is None or len(table.step) < 4 * STRETCH:
         return []
@@ -236,29 +239,39 @@ def _leaves(run: RunView, table: RankTable | None) -> list[Finding]:
         use = np.flatnonzero(np.isfinite(table.value[:, r]) & np.isfinite(others))
         if len(use) < 4 * STRETCH:
             continue
-        apart = table.value[use, r] - others[use]
+        own, level = table.value[use, r], running_median(np.abs(others[use]), STRETCH, centre=True)
+        apart = (own - others[use]) / np.maximum(level, 1e-12)
         apart -= np.median(apart)
         noise = max(mad_sigma(np.diff(apart)) / sqrt(2), 1e-12)  # of neighbours: the level may move
         high = np.lib.stride_tricks.sliding_window_view(apart, STRETCH)
-        level = APART_SHARE * np.abs(np.lib.stride_tricks.sliding_window_view(others[use], STRETCH)).mean(axis=1)
+        middle = np.median(high, axis=1)
+        usual = np.concatenate([np.zeros(STRETCH, bool), middle[:-STRETCH] <= APART_SHARE / 2])
         starts = (
             ((high > APART * noise).sum(axis=1) >= HITS)
-            & (np.median(high, axis=1) > level)
+            & (middle > max(APART_SHARE, WANDERS * mad_sigma(middle[middle <= APART_SHARE])))
             & (high[:, 0] > APART * noise)
+            & np.logical_or.accumulate(usual)
         )
-        if not starts.any():
-            continue
         first = int(np.argmax(starts))
+        if not starts[first] or (len(table.ranks) == 2 and not _moves(own, others[use], first)):
+            continue
         step = int(table.step[use[first]])
         last = int(table.step[use[int(np.flatnonzero(starts)[-1]) + STRETCH - 1]])
-        rise = float(np.median(high[first]))
+        share = float(middle[first])
+        rise = share * float(np.median(level[first : first + STRETCH]))
         text = f"loss of rank {rank} leaves the other ranks' at step {step}, by {rise:.3g} nat over its usual distance"
         evidence = (
-            Measure("peak_excess", rise, "nat"), Measure("z", rise / noise, limit=APART), Measure("ranks", str(rank)),
+            Measure("peak_excess", rise, "nat"), Measure("z", share / noise, limit=APART), Measure("ranks", str(rank)),
             Measure("column", "loss"), Measure("kind", "leaves"),
         )  # fmt: skip
         return [Finding(CODE, NAME, Severity.WARNING, text, _where(run, step, last, rank), evidence)]
     return []
+
+
+def _moves(own: Floats, other: Floats, first: int) -> bool:
+    """Whether, of two ranks, the loss `own` changes more than `other` in the stretch from row `first` on, against that before."""
+    change = [np.median(v[first : first + STRETCH]) - np.median(v[first - STRETCH : first]) for v in (own, other)]
+    return bool(abs(change[0]) > abs(change[1]))
 
 
 def _where(run: RunView, step: int, last_step: int, rank: int | None, layer: str | None = None) -> Location:

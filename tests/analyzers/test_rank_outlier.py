@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from gdiag.analyzers.rank_outlier import analyze
+from gdiag.measures.run import RunView
 from gdiag.model import Severity
 from tests.analyzers.made_layers import Floats, layered, norms
+from tests.analyzers.made_runs import view
 
 
 def local(count: int = 4, rows: int = 600) -> dict[int, dict[str, Floats]]:
@@ -104,3 +106,43 @@ def test_a_loss_that_leaves_its_own_distance_to_the_others(count: int) -> None:
     assert finding.where.rank == 1
     assert finding.where.step == pytest.approx(400, abs=2)
     assert finding.where.last_step == 599
+
+
+def of_ranks(loss: Floats) -> RunView:
+    """A run that logs the loss of every rank, (steps, ranks)."""
+    steps, ranks = loss.shape
+    return view({
+        "step": np.repeat(np.arange(steps), ranks), "rank": np.tile(np.arange(ranks), steps), "loss": loss.ravel(),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_that_shrinks_with_the_loss_leaves_nothing(seed: int) -> None:
+    level = 0.01 + 2.3 * np.exp(-np.arange(1000) / 100)
+    noise = np.exp(0.3 * np.random.default_rng(seed).standard_normal((1000, 8)))
+    assert analyze(of_ranks(level[:, None] * noise)) == []
+
+
+def test_data_that_are_harder_from_the_first_row_on_leave_nothing() -> None:
+    t = np.arange(1000)
+    loss = 2 + 6 * np.exp(-t / 100)[:, None] + 0.1 * np.random.default_rng(0).standard_normal((1000, 4))
+    loss[:, 2] += 1.5 * np.exp(-t / 60)
+    assert analyze(of_ranks(loss)) == []
+
+
+def test_data_of_a_rank_that_come_in_stretches_leave_nothing() -> None:
+    rng = np.random.default_rng(3)
+    shards = np.zeros((2000, 8))
+    for row in range(1, 2000):
+        shards[row] = 0.9 * shards[row - 1] + 0.04 * rng.standard_normal(8)
+    loss = 2 + 6 * np.exp(-np.arange(2000) / 100)[:, None] + 0.1 * rng.standard_normal((2000, 8)) + shards
+    assert analyze(of_ranks(loss)) == []
+
+
+def test_of_two_ranks_the_other_does_not_leave_where_one_falls() -> None:
+    loss = 2 + 0.1 * np.random.default_rng(0).standard_normal((1000, 2))
+    loss[600:, 1] -= 0.6
+    assert analyze(of_ranks(loss)) == []
+    loss[600:] += 0.6
+    (finding,) = analyze(of_ranks(loss))
+    assert finding.where.rank == 0
