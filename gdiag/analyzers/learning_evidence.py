@@ -1,12 +1,19 @@
-"""Evidence on a run's progress: shared by the analyzers of learning and plateau."""
+"""Evidence on a run's progress: shared by the analyzers of learning, plateau and a rate that is too low."""
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
+from gdiag.measures.chance import classes_guessed
 from gdiag.measures.changes import Learning
 from gdiag.measures.run import RunView
+from gdiag.measures.segments import interval
 from gdiag.model import Measure
+
+TOKENS: Final = ("tokens", "tokens_per_s", "seq_len", "token_entropy")
+"""Columns of a language model, whose classes are its vocabulary: at ln 10 it has learned."""
 
 
 def learning_measures(run: RunView, found: Learning, limit: float) -> tuple[Measure, ...]:
@@ -24,6 +31,19 @@ def learning_measures(run: RunView, found: Learning, limit: float) -> tuple[Meas
         measures.append(Measure("lr_share_of_peak", share))
         measures.append(Measure("lr_at_onset", share * float(run.series("lr").value.max())))
     return tuple(measures)
+
+
+def guessed(run: RunView, *, within: float = 0.005) -> int | None:
+    """The number of classes among which a model guesses in both quarters of the later half of its run.
+
+    None for a language model, and for a log that begins late in a run: such a level may be what it has learned.
+    """
+    loss = run.series("loss")
+    if len(loss) < 8 or loss.step[0] > interval(loss.step) or any(run.has(f"steps.{name}") for name in TOKENS):
+        return None
+    quarters = np.array_split(loss.value[len(loss) // 2 :], 2)
+    third, last = (classes_guessed(float(np.median(part)), within=within) for part in quarters)
+    return third if third == last else None
 
 
 def flat_lr_share(run: RunView, found: Learning, quantile: float = 0.5) -> float | None:

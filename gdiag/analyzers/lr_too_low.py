@@ -17,7 +17,7 @@ from math import log
 
 import numpy as np
 
-from gdiag.measures.chance import classes_guessed
+from gdiag.analyzers.learning_evidence import guessed
 from gdiag.measures.lr_progress import Slow, slow_descent
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -124,7 +124,7 @@ def _fresh(run: RunView, seen: Slow, untrained: float) -> bool:
     vocabulary = run.run.config.get("vocabulary", run.run.config.get("vocab_size"))
     if isinstance(vocabulary, int | float) and vocabulary > 1:
         return end > 0.75 * log(vocabulary)
-    return end > untrained or classes_guessed(end, within=0.01) is not None
+    return end > untrained or guessed(run, within=0.01) is not None
 
 
 def _drift(run: RunView) -> float | None:

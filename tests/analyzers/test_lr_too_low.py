@@ -71,3 +71,8 @@ def test_quiet_where_the_rate_is_low_for_no_optimizer() -> None:
     steep = {"lr": cosine(1000, peak=0.2), "loss": run.series("loss").value, "grad_norm": run.series("grad_norm").value}
     assert analyze(view(steep)) == []
     assert len(analyze(view(steep | {"lr": cosine(1000, peak=0.05)}))) == 1
+
+
+def test_a_language_model_does_not_guess_among_ten_classes() -> None:
+    loss = np.log(10) + 0.05 * np.random.default_rng(1).standard_normal(1000)
+    assert analyze(view({"lr": cosine(peak=1e-6), "loss": loss, "tokens_per_s": np.full(1000, 1e5)})) == []

@@ -55,3 +55,16 @@ def test_classes_of_unequal_frequency_cost_a_little_less_from_start_to_end() -> 
 def test_a_regression_that_stays_is_no_fresh_language_model() -> None:
     (finding,) = analyze(view({"loss": flat(1200.0) + 20 * np.random.default_rng(1).standard_normal(1000)}))
     assert finding.severity is Severity.INFO
+
+
+@pytest.mark.parametrize("columns", [{"tokens_per_s": np.full(1000, 1e5)}, {"step": np.arange(50_000, 51_000)}])
+def test_a_language_model_and_a_late_log_guess_at_no_level(columns: dict[str, Floats]) -> None:
+    loss = np.log(10) + np.random.default_rng(0).normal(0, 0.002, 1000)
+    (finding,) = analyze(view({"loss": loss} | columns))
+    assert finding.severity is Severity.INFO
+    assert finding.measure("classes_guessed") is None
+
+
+def test_a_loss_that_falls_through_the_level_of_a_guess_is_none() -> None:
+    (finding,) = analyze(view({"loss": np.log(10) * np.linspace(1.045, 0.998, 1000)}))
+    assert finding.severity is Severity.INFO
