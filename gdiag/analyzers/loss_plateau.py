@@ -14,11 +14,14 @@ learning rate that is too high or too low, vanishing gradients, a bad initialisa
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 
 from gdiag.analyzers.learning_evidence import flat_lr_share, learning_measures
+from gdiag.measures.baseline import mad_sigma
 from gdiag.measures.chance import untrained
-from gdiag.measures.changes import Learning, change_per_fold
+from gdiag.measures.changes import MEDIAN_ERROR, Learning, change_per_fold
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Severity
 
@@ -72,8 +75,17 @@ def _truly_flat(found: Learning, hardening: float) -> bool:
 
 
 def _hardening(run: RunView, start: int) -> float:
-    """Rise of the batches' token entropy per e-fold of rows from step `start` on (nat); 0 where it is not logged or falls."""
+    """Rise of the batches' token entropy per e-fold of rows from step `start` on (nat).
+
+    0 where it is not logged or falls, or rises by less than three standard errors of the thirds it is taken from.
+    """
     entropy = run.series("token_entropy")
     at = int(np.searchsorted(entropy.step, start))
     held = entropy.value[at:]
-    return max(0.0, change_per_fold(held, np.arange(at, len(entropy), dtype=np.float64))) if len(held) >= 60 else 0.0
+    if len(held) < 60:
+        return 0.0
+    third = len(held) // 3
+    error = MEDIAN_ERROR * mad_sigma(np.diff(held)) / sqrt(third)  # two medians, of noise 1/√2 of the differences'
+    if float(np.median(held[-third:]) - np.median(held[:third])) <= 3 * error:
+        return 0.0
+    return change_per_fold(held, np.arange(at, len(entropy), dtype=np.float64))

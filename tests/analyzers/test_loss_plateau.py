@@ -63,6 +63,18 @@ def test_quiet_where_the_data_grow_harder() -> None:
     assert len(analyze(view(columns | {"token_entropy": np.full(2000, 5.0)}))) == 1
 
 
+def test_entropy_that_rises_by_chance_excuses_nothing() -> None:
+    found = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        loss = np.maximum(3.8, 4.6 - 0.008 * np.arange(1000)) + rng.normal(0, 0.02, 1000)
+        run = {"loss": loss, "lr": np.full(1000, 1e-3)}
+        plain = len(analyze(view(run)))
+        found += plain
+        assert len(analyze(view(run | {"token_entropy": rng.normal(7, 0.3, 1000)}))) == plain
+    assert found
+
+
 def test_a_model_that_falls_to_the_token_frequencies_at_once_began_from_scratch() -> None:
     loss = 3.4 + np.random.default_rng(3).normal(0, 0.1, 400)
     loss[:8] = [4.8, 4.6, 4.0, 3.9, 3.7, 3.5, 3.5, 3.4]
