@@ -117,7 +117,8 @@ def eval_jumps(train: Curve, evaluation: Curve) -> list[EvalJump]:
     """Stretches of evaluations far above those before, of which training shows nothing; none below eight evaluations.
 
     A stretch ends where half of its height is gone. One that lasts to the end must be level, for a rise that goes on is
-    overfitting; one evaluation alone must stand out further, and three such are a habit of the evaluation.
+    overfitting, as is one at which the training loss falls; one evaluation alone must stand out further, and three such
+    are a habit of the evaluation.
     """
     y = evaluation.value
     if len(y) < LEAST_JUMP_EVALS or len(train) < LEAST_ROWS:
@@ -138,6 +139,7 @@ def eval_jumps(train: Curve, evaluation: Curve) -> list[EvalJump]:
         if (
             change is not None
             and change <= 0.2 * height
+            and not _next_epoch(train, evaluation, i, end, height)
             and _is_one(y[i:end], rise, height, noise, returned=end < len(y))
         ):
             steps = int(evaluation.step[i]), int(evaluation.step[end - 1])
@@ -153,6 +155,16 @@ def _is_one(part: Floats, rise: float, height: float, noise: float, *, returned:
         return len(part) > 1 or rise > JUMP_ALONE * noise
     half = len(part) // 2
     return len(part) >= 3 and float(np.median(part[-half:]) - np.median(part[:half])) <= 0.25 * height
+
+
+def _next_epoch(train: Curve, evaluation: Curve, i: int, end: int, height: float) -> bool:
+    """Whether the training loss falls where evaluation `i` rises, by half as much or more.
+
+    So it goes as an epoch begins whose samples the model has learned by heart: that is overfitting, in stairs.
+    """
+    before, after = int(evaluation.step[i - 1]), int(evaluation.step[min(i + 1, end - 1)])
+    change = _train_change(train, before, after)
+    return change is not None and change <= -0.5 * height
 
 
 def _train_change(train: Curve, before: int, last: int) -> float | None:

@@ -60,3 +60,15 @@ def test_a_rise_that_goes_on_is_overfitting() -> None:
 
 def test_threshold_is_the_height() -> None:
     assert analyze(validated(slice(12, 15)), z=1000.0) == []
+
+
+def test_quiet_where_an_epoch_of_samples_learned_by_heart_begins() -> None:
+    rng = np.random.default_rng(0)
+    epoch = np.arange(1800) // 600
+    train = np.array([1.4, 1.1, 0.7])[epoch] + 0.05 * rng.standard_normal(1800)
+    column: list[float | None] = [None] * 1800
+    for row in range(99, 1800, 100):
+        column[row] = float(np.array([1.3, 1.25, 1.5])[epoch[row]] + 0.01 * rng.standard_normal())
+    assert analyze(view({"loss": train, "eval_loss": column})) == []
+    level = np.array([1.4, 1.1, 1.1])[epoch] + 0.05 * rng.standard_normal(1800)
+    assert len(analyze(view({"loss": level, "eval_loss": column}))) == 1
