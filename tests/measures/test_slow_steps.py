@@ -66,6 +66,9 @@ def test_known_intervals_match_within_one_percent() -> None:
     assert slow_steps.matched(75.0, {"eval_interval": 30.0}) is None
     assert slow_steps.matched(75.0, {"eval_interval": 30.0}, 50.0) == ("eval_interval", 30.0)
     assert slow_steps.matched(75.0, {"eval_interval": 40.0}, 50.0) is None
+    # Every row holds two pauses of such an interval: none has one more.
+    assert slow_steps.matched(1000.0, {"save_interval": 3.0}, 10.0) is None
+    assert slow_steps.matched(1003.0, {"eval_interval": 5.0}, 10.0) is None
 
 
 @pytest.mark.parametrize(("every", "period", "seen"), [(50, 40, 200), (10, 190.03, 190), (50, 1000, 1000)])
