@@ -29,8 +29,8 @@ from gdiag.measures.curves import Path
 from gdiag.measures.data import own_history_z
 from gdiag.measures.episodes import Scan, scan
 from gdiag.measures.rarity import Column
+from gdiag.measures.step_time import Bools
 
-Bools = NDArray[np.bool_]
 Stretch = tuple[int, int]
 """First and last row, inclusive."""
 
