@@ -44,16 +44,19 @@ def origin(table: LayerTable, within: int = 20) -> Origin | None:
         table: gradient or parameter norms of all layers.
         within: rows before it in which a rise is looked for.
     """
-    finite = [pl.col(c.column).is_finite().fill_null(True) for c in table.columns]
-    bad_rows = table.frame.select(~pl.all_horizontal(finite)).to_series().to_numpy()
+    lost = [~pl.col(c.column).is_finite().fill_null(True) for c in table.columns]
+    bad_rows = table.frame.select(pl.any_horizontal(lost)).to_series().to_numpy()
     if not bad_rows.any():
         return None
     first_row = _terminal(bad_rows)
+    seen = _seen(table.frame.row(-1))
+    if first_row is not None and _again(table.frame.filter(bad_rows).select(lost), seen, len(bad_rows) - first_row):
+        first_row = None
     lasting = first_row is not None
     first_row = int(bad_rows.argmax()) if first_row is None else first_row
     row = table.frame.row(first_row)
     bad = np.array([v is not None and not np.isfinite(v) for v in row])
-    seen = np.array([v is not None and v != 0 for v in row])  # what has no gradient anyway says nothing
+    seen = _seen(row)
     order = [i for i in forward_order(table.columns) if seen[i]]
     place = [k for k, i in enumerate(order) if bad[i]]
     deepest = place[-1]
@@ -80,12 +83,28 @@ def origin(table: LayerTable, within: int = 20) -> Origin | None:
 
 
 def _terminal(bad: NDArray[np.bool_]) -> int | None:
-    """Row at which the stretch of bad rows begins that lasts to the end (nine of ten rows); None when the end is good.
-
-    A last row or two after earlier ones that came back is one of those.
-    """
+    """Row at which the stretch of bad rows begins that lasts to the end (nine of ten rows); None when the end is good."""
     if not bad[-1]:
         return None
     share = np.cumsum(bad[::-1])[::-1] / np.arange(len(bad), 0, -1)
-    start = int(np.argmax(bad & (share >= 0.9)))
-    return None if len(bad) - start < 3 and bad[:start].any() else start
+    return int(np.argmax(bad & (share >= 0.9)))
+
+
+def _seen(row: tuple[float | None, ...]) -> NDArray[np.bool_]:
+    """Layers with a gradient: those without any say nothing."""
+    return np.array([value is not None and value != 0 for value in row])
+
+
+def _again(lost: pl.DataFrame, seen: NDArray[np.bool_], last: int) -> bool:
+    """Whether the `last` rows, one or two, are but the latest of several: earlier ones lost the same layers and came back.
+
+    Where all layers are lost the run may have ended there, whatever steps were skipped before.
+
+    Args:
+        lost: which layers are not finite, of the rows in which any is not.
+        seen: layers with a gradient in the last row.
+        last: how many of the rows end the log.
+    """
+    cells = lost.to_numpy()
+    end = cells[-1]
+    return last < 3 and not end[seen].all() and bool((cells[: len(cells) - last] == end).all(axis=1).any())

@@ -62,3 +62,19 @@ def test_a_last_row_after_others_that_came_back_is_one_of_those() -> None:
     found = origin(table(made))
     assert found is not None
     assert (found.step, found.layer, found.lasting) == (30, "blocks.1.fc", False)
+
+
+def test_a_last_row_of_other_layers_ends_the_run() -> None:
+    made = norms(100)
+    for name in made:
+        made[name][10] = np.inf  # a step that was skipped while the loss scale was looked for
+    made["blocks.1.fc"][98:] = np.nan
+    found = origin(table(made))
+    assert found is not None
+    assert (found.step, found.layer, found.lasting) == (98, "blocks.1.fc", True)
+    for name in made:
+        made[name][[10, 98, 99]] = np.nan
+    made["blocks.0.ln1"][:] = 0.0
+    found = origin(table(made))
+    assert found is not None
+    assert (found.step, found.lasting) == (98, True)
