@@ -206,26 +206,29 @@ def _monitor(frame: pl.DataFrame, data: bytes) -> tuple[pl.DataFrame, list[str]]
     heads = pl.DataFrame(starts, schema={"head": pl.Int64, "start": pl.Float64}, orient="row")
     frame = frame.join_asof(heads, left_on=_LINE, right_on="head", check_sortedness=False)
     since = pl.col("t").cast(pl.Float64, strict=False)
+    # Of a start that nobody knows the seconds are the run's own clock, but none beside other runs' dates.
+    start = pl.col("start") if heads["start"].count() else pl.lit(0.0)
+    fell = (since < since.shift()).fill_null(False).cum_max().over("head")
     frame = frame.with_columns(
         step=length.cum_sum().over("head"),
-        time=pl.when((since < since.shift()).fill_null(False).cum_max().over("head").not_()).then(since + pl.col("start").fill_null(0.0)),
+        time=pl.when(fell.not_()).then(since + start),
         run=pl.when(pl.lit(len(starts) > 1)).then(pl.col("head").rank("dense").cast(pl.String)),
     )  # fmt: skip
     notes = ["episodes of a reinforcement-learning monitor: the step counts their steps; rewards are not judged"]
     if len(starts) > 1:
         notes.append(f"{len(starts)} runs one after the other, told apart by the lines that give their start")
-    if frame["time"].null_count() > frame["t"].null_count():
+    if frame.select(fell).to_series().any():
         notes.append("the clock falls back: the episodes from there on are of a later program and have no time")
     return frame.drop("l", "t", "head", "start", *(["run"] if len(starts) < 2 else [])), notes
 
 
-def _start(line: bytes) -> float:
-    """Unix seconds at which a monitor's program started, 0 where its line is damaged."""
+def _start(line: bytes) -> float | None:
+    """Unix seconds at which a monitor's program started, None where its line is damaged."""
     try:
         start = json.loads(line.lstrip(b"#"))["t_start"]
     except (ValueError, KeyError, TypeError):
-        return 0.0
-    return float(start) if isinstance(start, int | float) else 0.0
+        return None
+    return float(start) if isinstance(start, int | float) else None
 
 
 def _spoken(names: list[str], row: list[str]) -> bool:

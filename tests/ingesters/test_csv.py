@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -178,3 +179,12 @@ def test_settings_of_many_runs_and_a_pointer_are_refused(tmp_path: Path) -> None
         loaded(tmp_path, "hidden_size,batch_size,learning_rate,total_time\n100,100,0.01,13.8\n50,100,0.005,17.2\n")
     with pytest.raises(InputError, match="git lfs pull"):
         loaded(tmp_path, f"version https://git-lfs.github.com/spec/v1\noid sha256:{'9f' * 32}\nsize 45778\n")
+
+
+def test_a_monitor_whose_second_start_is_damaged_has_no_time_there(tmp_path: Path) -> None:
+    rows = "r,l,t\n" + "".join(f"{i},10,{i * 0.5}\n" for i in range(9))
+    path = tmp_path / "monitor.csv"
+    path.write_text('#{"t_start": 1700000000.0, "env_id": "x"}\n' + rows + '#{"t_start": "17\n' + rows)
+    records = load([path])
+    assert records.steps.group_by("run").agg(pl.col("time").count()).sort("run").rows() == [("1", 9), ("2", 0)]
+    assert not any("the clock falls back" in note for note in records.sources[0].notes)
