@@ -14,7 +14,9 @@ from gdiag.ingesters.aliases import claim, family
 from gdiag.ingesters.console_epochs import EVALUATION
 
 NAME: Final = "eval loss"
-_LIKELY: Final = r"(?i)(?:val|eval|test|dev|holdout)[^\n]{0,80}(?:loss|nll|cross.?entropy)\W{0,4}[^\n]{0,12}[\d.]"
+_LIKELY: Final = (
+    r"(?i)(?:val|eval|test|dev|holdout)[^\n]{0,80}(?:loss|nll|cross.?entropy)\W{0,4}[^\n]{0,12}(?:[\d.]|nan|inf)"
+)
 _RECORD: Final = re.compile(r"best|lowest|minim|target|previous|prev_|last[ _]", re.IGNORECASE)
 """Figures of other evaluations."""
 _STEP: Final = re.compile(r"(?:^|[^\w-])(?:step|iter(?:ation)?|update)s?\W{0,3}(\d{1,12})(?![\w.])", re.IGNORECASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,13 @@ def test_records_and_other_words_are_none(tmp_path: Path, line: str) -> None:
 def test_parentheses_without_a_number_hide_no_loss(tmp_path: Path, behind: str) -> None:
     found = evaluations(read(tmp_path, log(BARS, f"valid loss: {{l:.3f}} {behind}")))
     assert found == evaluations(read(tmp_path, log(BARS, "valid loss: {l:.3f}")))
+
+
+def test_an_evaluation_that_is_no_number_is_a_row(tmp_path: Path) -> None:
+    text = log(BARS, "Epoch {e} valid loss {l:.3f}").replace("valid loss 1.950", "valid loss nan")
+    found = evaluations(read(tmp_path, text))
+    assert len(found) == 4
+    assert math.isnan(found[-1][1])
 
 
 def test_what_ranks_print_is_one_row(tmp_path: Path) -> None:
