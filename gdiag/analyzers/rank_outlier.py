@@ -241,7 +241,7 @@ def _leaves(run: RunView, table: RankTable | None) -> list[Finding]:
             continue
         own, level = table.value[use, r], running_median(np.abs(others[use]), STRETCH, centre=True)
         apart = (own - others[use]) / np.maximum(level, 1e-12)
-        apart -= np.median(apart)
+        apart -= np.median(apart[: max(2 * STRETCH, len(apart) // 4)])  # what comes later may be the fault itself
         noise = max(mad_sigma(np.diff(apart)) / sqrt(2), 1e-12)  # of neighbours: the level may move
         high = np.lib.stride_tricks.sliding_window_view(apart, STRETCH)
         middle = np.median(high, axis=1)
