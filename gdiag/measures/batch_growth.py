@@ -17,6 +17,10 @@ from gdiag.measures.curves import Curve, Floats
 
 ROWS: Final = 1000
 """Rows on either side whose noise is compared."""
+NEAR: Final = 200
+"""Rows on either side that must tell the same, …"""
+NEAR_SURE: Final = 1.5
+"""… by this log-likelihood ratio: noise that falls with a decaying rate falls by less in so few."""
 BLOCK: Final = 25
 LEAST_BLOCKS: Final = 4
 SURE: Final = 3.0
@@ -56,25 +60,33 @@ def growth(loss: Curve, grad_norm: Curve, before: int, after: int, ratio: float)
 
     ratio: time of a step after over before, above 1.
     """
-    seen = [_change(curve, before, after) for curve in (loss, grad_norm)]
     expected = -0.5 * log(ratio)
+    seen, near = ([_change(curve, before, after, rows) for curve in (loss, grad_norm)] for rows in (ROWS, NEAR))
+    evidence, close = _evidence(seen, expected), _evidence(near, expected)
+    if close < NEAR_SURE:
+        evidence = min(evidence, close)
+    ratios = [None if change is None else float(np.exp(change[0])) for change in seen]
+    return Growth(float(np.exp(expected)), ratios[0], ratios[1], evidence)
+
+
+def _evidence(seen: list[tuple[float, float] | None], expected: float) -> float:
+    """Log-likelihood ratio of noise that moved by `expected` over noise that did not, summed over the columns that tell."""
     evidence = 0.0
     for change in seen:
         if change is not None:
             moved, error = change
             grown = _log_normal(moved - expected, sqrt(error**2 + (LOOSE * expected) ** 2 + CALM**2))
             evidence += float(np.clip(grown - _log_normal(moved, sqrt(error**2 + CALM**2)), -MOST, MOST))
-    ratios = [None if change is None else float(np.exp(change[0])) for change in seen]
-    return Growth(float(np.exp(expected)), ratios[0], ratios[1], evidence)
+    return evidence
 
 
-def _change(curve: Curve, before: int, after: int) -> tuple[float, float] | None:
+def _change(curve: Curve, before: int, after: int, rows: int) -> tuple[float, float] | None:
     """Logarithm of the noise after over before, and its standard error; None where rows are few or rounded.
 
     Noise falls with the loss, as a power of the steps: a jump is told from that slope by least squares.
     """
     end, start = (int(np.searchsorted(curve.step, step)) for step in (before + 1, after))
-    sides = [slice(max(0, end - ROWS), end), slice(start, start + ROWS)]
+    sides = [slice(max(0, end - rows), end), slice(start, start + rows)]
     levels = [_noise(curve.value[side]) for side in sides]
     if any(len(level) < LEAST_BLOCKS for level in levels):
         return None
