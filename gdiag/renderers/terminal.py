@@ -60,10 +60,15 @@ def draw(report: Report, screen: Screen, onto: Console) -> None:
 
 
 def _quiet(report: Report) -> list[RenderableType]:
+    """A line an incident, with the run before it where there are several."""
+    several = len(report.runs) > 1
     return [
-        Text.assemble(_label(i), " ", words.shown(i.title), f" ({words.when(i)})" if words.when(i) else "")
+        Text.assemble(
+            _label(i), " ", f"{words.shown(i.run)}: " if several and i.run else "", words.shown(i.title),
+            f" ({words.when(i)})" if words.when(i) else "",
+        )
         for i in report.incidents
-    ]
+    ]  # fmt: skip
 
 
 def _parts(report: Report, screen: Screen) -> list[RenderableType]:

@@ -60,6 +60,9 @@ def test_quiet_is_one_line_per_incident() -> None:
         " WARNING  Single loss spike at step 267 (step 267–271)",
     ]
     assert render(Report(), Screen(quiet=True)) == ""
+    several = replace(SPIKE, runs=(*SPIKE.runs, Run("other")))
+    first = render(several, Screen(quiet=True)).splitlines()[0]
+    assert first.startswith(f" CRITICAL  {SPIKE.incidents[0].run}: Loss is NaN")
 
 
 def test_silence_says_what_it_rests_on() -> None:
