@@ -271,6 +271,7 @@ def _facts(view: RunView, findings: Sequence[Finding]) -> RunFacts:
     steps = view.series("step_time")
     seconds = float(pl.Series(steps.value).median() or 0.0) if len(steps.value) else None  # type: ignore[arg-type]
     logged = sorted({int(step) for step in view.series("loss").step})
+    begun = min([*logged[:1], *view.series("loss").nonfinite.step[:1].tolist()], default=None)
     apart = [b - a for a, b in pairwise(logged)]
     rates = pl.Series(view.series("lr").value, dtype=pl.Float64)
     ranks = view.steps["rank"].n_unique() if "rank" in view.steps.columns and view.steps["rank"].count() else None
@@ -284,7 +285,7 @@ def _facts(view: RunView, findings: Sequence[Finding]) -> RunFacts:
     columns |= {f"gpus.{name}" for name in TABLES["gpus"] if view.has(f"gpus.{name}")}
     return RunFacts(
         run=view.run.id,
-        first_step=logged[0] if logged else None,
+        first_step=begun,
         last_step=logged[-1] if logged else None,
         interval=float(pl.Series(apart).median() or 1.0) if apart else 1.0,  # type: ignore[arg-type]
         gaps=tuple(gaps(np.array(logged))),

@@ -16,12 +16,16 @@ def setting(case: Case, name: str) -> float | None:
     return float(value) if math.isfinite(value) and value > 0 else None
 
 
+FIRST_STEPS = 10
+"""Steps from the start of a run within which nobody saves a checkpoint."""
+
+
 def from_start(case: Case) -> bool:
     """Whether the fault was there in the first rows of a run that began at its beginning: nothing before it is sound."""
     first, interval = case.facts.first_step, case.facts.interval
     if case.onset is None or first is None or first > interval:
         return False
-    return case.onset <= first + interval and case.facts.checkpoint_before(case.onset) is None
+    return case.onset <= first + max(interval, FIRST_STEPS) and case.facts.checkpoint_before(case.onset) is None
 
 
 def return_point(case: Case) -> str:

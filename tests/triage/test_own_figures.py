@@ -95,6 +95,7 @@ def test_a_fault_of_the_first_rows_is_started_again() -> None:
 
     assert roll_back(begun(0, 10)) == "Start again: there is no state before the fault to go back to"
     assert lower_lr(begun(0, 10)).endswith("from 1.5 to 0.75 and start again")
+    assert roll_back(replace(begun(0, 9), facts=replace(begun(0, 9).facts, interval=1.0))).startswith("Start again")
     for later in (begun(0, 30), begun(4000, 4000), begun(0, 10, checkpoints=(5,))):
         assert roll_back(later).startswith("Roll back to ")
         assert lower_lr(later).endswith("and resume")
