@@ -220,7 +220,10 @@ def _lasting(run: RunView, column: str, hits: list[Outlier], ratio: float) -> li
 STRETCH, HITS = 8, 7
 """Rows in a row, and how many of them must stand out, for a rank's loss to have left the others."""
 APART, APART_SHARE = 2.5, 0.1
-"""How far each: in robust deviations of the rank's usual distance to the others, and their median as a share of the loss."""
+"""How far each: in robust deviations of the rank's usual distance to the others; their median twice that, and as a share of
+the loss."""
+USUAL = 8 * STRETCH
+"""Rows before a stretch whose median is the usual distance."""
 WANDERS = 6.0
 """Robust deviations of such medians at the usual distance that theirs must reach: a rank's own data come in stretches too."""
 
@@ -241,14 +244,16 @@ def _leaves(run: RunView, table: RankTable | None) -> list[Finding]:
             continue
         own, level = table.value[use, r], running_median(np.abs(others[use]), STRETCH, centre=True)
         apart = (own - others[use]) / np.maximum(level, 1e-12)
-        apart -= np.median(apart[: max(2 * STRETCH, len(apart) // 4)])  # what comes later may be the fault itself
         noise = max(mad_sigma(np.diff(apart)) / sqrt(2), 1e-12)  # of neighbours: the level may move
-        high = np.lib.stride_tricks.sliding_window_view(apart, STRETCH)
+        windows = np.lib.stride_tricks.sliding_window_view(apart, STRETCH)
+        usually = np.concatenate([[np.inf], running_median(apart, USUAL)[: len(windows) - 1]])
+        usually[: 2 * STRETCH] = np.inf
+        high = windows - usually[:, None]
         middle = np.median(high, axis=1)
         usual = np.concatenate([np.zeros(STRETCH, bool), middle[:-STRETCH] <= APART_SHARE / 2])
         starts = (
             ((high > APART * noise).sum(axis=1) >= HITS)
-            & (middle > max(APART_SHARE, WANDERS * mad_sigma(middle[middle <= APART_SHARE])))
+            & (middle > max(APART_SHARE, 2 * APART * noise, WANDERS * mad_sigma(middle[middle <= APART_SHARE])))
             & (high[:, 0] > APART * noise)
             & np.logical_or.accumulate(usual)
         )
@@ -256,8 +261,9 @@ def _leaves(run: RunView, table: RankTable | None) -> list[Finding]:
         if not starts[first] or (len(table.ranks) == 2 and not _moves(own, others[use], first)):
             continue
         step = int(table.step[use[first]])
-        last = int(table.step[use[int(np.flatnonzero(starts)[-1]) + STRETCH - 1]])
         share = float(middle[first])
+        back = np.flatnonzero(np.median(windows[first:], axis=1) - usually[first] < share / 2)
+        last = int(table.step[use[first + int(back[0]) if len(back) else -1]])
         rise = share * float(np.median(level[first : first + STRETCH]))
         text = f"loss of rank {rank} leaves the other ranks' at step {step}, by {rise:.3g} nat over its usual distance"
         evidence = (

@@ -141,8 +141,15 @@ def test_data_of_a_rank_that_come_in_stretches_leave_nothing() -> None:
 
 def test_of_two_ranks_the_other_does_not_leave_where_one_falls() -> None:
     loss = 2 + 0.1 * np.random.default_rng(0).standard_normal((1000, 2))
-    loss[600:, 1] -= 0.6
+    loss[600:, 1] -= 0.9
     assert analyze(of_ranks(loss)) == []
-    loss[600:] += 0.6
+    loss[600:] += 0.9
     (finding,) = analyze(of_ranks(loss))
     assert finding.where.rank == 0
+
+
+def test_a_shift_over_most_of_the_run_is_dated_to_its_first_row() -> None:
+    loss = 6 + 0.03 * np.random.default_rng(0).standard_normal((1000, 4))
+    loss[401:, 1] += 0.7
+    (finding,) = analyze(of_ranks(loss))
+    assert (finding.where.rank, finding.where.step, finding.where.last_step) == (1, 401, 999)
