@@ -140,10 +140,10 @@ def test_data_of_a_rank_that_come_in_stretches_leave_nothing() -> None:
 
 
 def test_of_two_ranks_the_other_does_not_leave_where_one_falls() -> None:
-    loss = 2 + 0.1 * np.random.default_rng(0).standard_normal((1000, 2))
-    loss[600:, 1] -= 0.9
+    loss = 2 + 0.06 * np.random.default_rng(0).standard_normal((1000, 2))
+    loss[600:, 1] -= 0.6
     assert analyze(of_ranks(loss)) == []
-    loss[600:] += 0.9
+    loss[600:] += 0.6
     (finding,) = analyze(of_ranks(loss))
     assert finding.where.rank == 0
 
