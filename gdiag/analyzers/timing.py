@@ -14,7 +14,7 @@ PART: Final = {
     "unknown": "a part of the step that is not logged",
 }  # fmt: skip
 
-SUDDEN: Final = 1.1
+WHOLE_PART: Final = 1.1
 """Ratio from which a batch may be behind it: batches grow by whole parts, the smallest of them by about a tenth."""
 
 
@@ -36,11 +36,12 @@ def grown(run: RunView, view: StepTimeView, slow: Slowdown) -> Growth | None:
 
     Times of single tokens or samples do not grow with the batch, and a time that returns is no plan.
     """
-    if slow.load_ratio is not None or view.times.rate or slow.kind == "bump" or slow.ratio < SUDDEN:
+    if slow.load_ratio is not None or view.times.rate or slow.kind == "bump" or slow.ratio < WHOLE_PART:
         return None
     step, start = view.times.step, slow.start
     later = start if slow.kind == "shift" else slow.end - (slow.end - start) // 4
-    return growth(run.series("loss"), run.series("grad_norm"), int(step[start]) - 1, int(step[later]), slow.ratio)
+    loss, grad_norm, lr = (run.series(name) for name in ("loss", "grad_norm", "lr"))
+    return growth(loss, grad_norm, lr, int(step[start]) - 1, int(step[later]), slow.ratio)
 
 
 def severity(slow: Slowdown, seen: Growth | None) -> Severity:

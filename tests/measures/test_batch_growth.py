@@ -24,13 +24,13 @@ def curves(kind: Noise, seed: int, batch: Floats) -> tuple[Floats, Floats]:
 def seen(kind: Noise, seed: int, times: float, ratio: float) -> Growth:
     loss, grad = curves(kind, seed, np.where(np.arange(ROWS) < AT, 1.0, times))
     run = made_runs.view({"loss": loss, "grad_norm": grad})
-    return growth(run.series("loss"), run.series("grad_norm"), AT - 1, AT, ratio)
+    return growth(run.series("loss"), run.series("grad_norm"), run.series("lr"), AT - 1, AT, ratio)
 
 
 @pytest.mark.parametrize("kind", NOISES)
 def test_a_batch_twice_as_large(kind: Noise) -> None:
     verdicts = [seen(kind, seed, 2.0, 1.95).verdict for seed in range(6)]
-    assert verdicts.count("grown") >= 4
+    assert verdicts.count("grown") >= 5
     assert "unchanged" not in verdicts
 
 
@@ -56,23 +56,50 @@ def test_figures() -> None:
 
 def test_few_rows_rounded_losses_and_no_columns_say_nothing() -> None:
     nothing = made_runs.view({"step_time": np.ones(10)}).series("loss")
-    assert growth(nothing, nothing, 5, 6, 2.0) == Growth(2**-0.5, None, None, 0.0)
+    assert growth(nothing, nothing, nothing, 5, 6, 2.0) == Growth(2**-0.5, None, None, 0.0)
     loss, _ = curves("gauss", 3, np.ones(ROWS))
     rounded = made_runs.view({"loss": np.round(loss, 1)}).series("loss")
-    assert growth(rounded, nothing, AT - 1, AT, 2.0).loss is None
+    assert growth(rounded, nothing, nothing, AT - 1, AT, 2.0).loss is None
     short = made_runs.view({"loss": loss[:120]}).series("loss")
-    assert growth(short, nothing, 59, 60, 2.0).loss is None
+    assert growth(short, nothing, nothing, 59, 60, 2.0).loss is None
+
+
+def fading(seed: int, at: float, power: float, times: float, *, logged: bool) -> Growth:
+    """Noise that falls as `power` of a cosine's rate, and with a batch `times` as large from the share `at` of the run on."""
+    rows = 6000
+    t, k = np.arange(rows), int(at * rows)
+    rng, rate = np.random.default_rng(seed), 0.3 + 0.35 * (1 + np.cos(np.pi * t / rows))
+    spread = rate**power / np.sqrt(np.where(t < k, 1.0, times))
+    loss = 3 + 2 * np.exp(-t / 300) + 0.1 * spread * rng.standard_normal(rows)
+    columns = {"loss": loss, "grad_norm": np.exp(0.2 * spread * rng.standard_normal(rows))}
+    run = made_runs.view(columns | ({"lr": 1e-3 * rate} if logged else {}))
+    return growth(run.series("loss"), run.series("grad_norm"), run.series("lr"), k - 1, k, 2.0)
 
 
 @pytest.mark.parametrize("at", [0.3, 0.5, 0.7])
 def test_noise_that_falls_with_the_rate_is_seldom_a_larger_batch(at: float) -> None:
-    rows = 6000
-    t, k = np.arange(rows), int(at * rows)
-    fading = 0.3 + 0.35 * (1 + np.cos(np.pi * t / rows))
-    verdicts = []
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        loss = 3 + 2 * np.exp(-t / 300) + 0.1 * fading * rng.standard_normal(rows)
-        run = made_runs.view({"loss": loss, "grad_norm": np.exp(0.2 * fading * rng.standard_normal(rows))})
-        verdicts.append(growth(run.series("loss"), run.series("grad_norm"), k - 1, k, 2.0).verdict)
+    verdicts = [fading(seed, at, 1.0, 1.0, logged=False).verdict for seed in range(10)]
     assert verdicts.count("grown") <= 2
+
+
+@pytest.mark.parametrize("at", [0.3, 0.5, 0.7])
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_a_logged_rate_tells_both(at: float, power: float) -> None:
+    alone = [fading(seed, at, power, 1.0, logged=True).verdict for seed in range(10)]
+    larger = [fading(seed, at, power, 2.0, logged=True).verdict for seed in range(10)]
+    assert "grown" not in alone
+    assert larger.count("grown") >= 7
+
+
+def test_a_rate_that_falls_where_the_batch_grows_leaves_it_open() -> None:
+    loss, grad = curves("gauss", 1, np.where(np.arange(ROWS) < AT, 1.0, 2.0))
+    run = made_runs.view({"loss": loss, "grad_norm": grad, "lr": np.where(np.arange(ROWS) < AT, 1e-3, 1e-4)})
+    assert growth(run.series("loss"), run.series("grad_norm"), run.series("lr"), AT - 1, AT, 2.0).verdict == "open"
+
+
+def test_a_rate_of_zero_says_nothing() -> None:
+    loss, grad = curves("gauss", 2, np.where(np.arange(ROWS) < AT, 1.0, 4.0))
+    without = made_runs.view({"loss": loss, "grad_norm": grad})
+    zero = made_runs.view({"loss": loss, "grad_norm": grad, "lr": np.zeros(ROWS)})
+    told = [growth(r.series("loss"), r.series("grad_norm"), r.series("lr"), AT - 1, AT, 4.0) for r in (without, zero)]
+    assert told[0] == told[1]
