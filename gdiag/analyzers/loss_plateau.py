@@ -19,9 +19,9 @@ from math import sqrt
 import numpy as np
 
 from gdiag.analyzers.learning_evidence import flat_lr_share, learning_measures
-from gdiag.measures.baseline import mad_sigma
+from gdiag.measures.baseline import MEDIAN_ERROR, row_noise
 from gdiag.measures.chance import untrained
-from gdiag.measures.changes import MEDIAN_ERROR, Learning, change_per_fold
+from gdiag.measures.changes import Learning, change_per_fold
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Severity
 
@@ -85,7 +85,7 @@ def _hardening(run: RunView, start: int) -> float:
     if len(held) < 60:
         return 0.0
     third = len(held) // 3
-    error = MEDIAN_ERROR * mad_sigma(np.diff(held)) / sqrt(third)  # two medians, of noise 1/√2 of the differences'
+    error = MEDIAN_ERROR * row_noise(held) * sqrt(2 / third)
     if float(np.median(held[-third:]) - np.median(held[:third])) <= 3 * error:
         return 0.0
     return change_per_fold(held, np.arange(at, len(entropy), dtype=np.float64))

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from math import sqrt
 
 import numpy as np
 
 from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import is_alone
 from gdiag.measures.attribution import Attribution, layer_events
-from gdiag.measures.baseline import Floats, mad_sigma, running_median
+from gdiag.measures.baseline import Floats, mad_sigma, row_noise, running_median
 from gdiag.measures.layers import FIRST_ROWS, column_median
 from gdiag.measures.rank_layers import first_rank_layer
 from gdiag.measures.ranks import Outlier, RankTable, binomial_tail, by_rank, nonfinite_ranks, outliers, rank_deviation
@@ -244,7 +243,7 @@ def _leaves(run: RunView, table: RankTable | None) -> list[Finding]:
             continue
         own, level = table.value[use, r], running_median(np.abs(others[use]), STRETCH, centre=True)
         apart = (own - others[use]) / np.maximum(level, 1e-12)
-        noise = max(mad_sigma(np.diff(apart)) / sqrt(2), 1e-12)  # of neighbours: the level may move
+        noise = max(row_noise(apart), 1e-12)  # of neighbours: the level may move
         windows = np.lib.stride_tricks.sliding_window_view(apart, STRETCH)
         usually = np.concatenate([[np.inf], running_median(apart, USUAL)[: len(windows) - 1]])
         usually[: 2 * STRETCH] = np.inf

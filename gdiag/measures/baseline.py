@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 
 MAD_TO_SIGMA = 1.4826
 """Standard deviation of a normal variable over its median absolute deviation."""
+MEDIAN_ERROR = 1.2533
+"""Standard error of a median over that of a mean, for normal noise (√(π/2))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ def resolution(value: Floats) -> float:
 def mad_sigma(value: Floats) -> float:
     """Robust standard deviation around the median; 0 for an empty or constant array."""
     return MAD_TO_SIGMA * float(np.median(np.abs(value - np.median(value)))) if len(value) else 0.0
+
+
+def row_noise(value: Floats) -> float:
+    """Robust standard deviation of the noise of single rows, from their differences: a level that moves does not count."""
+    return mad_sigma(np.diff(value)) / float(np.sqrt(2))
 
 
 def baseline(value: Floats, masked: NDArray[np.bool_] | None = None, *, window: int | None = None) -> Baseline:

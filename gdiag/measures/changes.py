@@ -7,11 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gdiag.measures.baseline import MAD_TO_SIGMA, Floats, mad_sigma, running_median
+from gdiag.measures.baseline import MAD_TO_SIGMA, MEDIAN_ERROR, Floats, row_noise, running_median
 from gdiag.measures.curves import Curve
-
-MEDIAN_ERROR = 1.2533
-"""Standard error of a median of normal values in units of that of their mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +72,7 @@ def blocks(value: Floats, rows: int | None = None) -> Blocks:
     cells = value[start:].reshape(count, size)
     level = np.median(cells, axis=1)
     inside = MAD_TO_SIGMA * float(np.median(np.abs(cells - level[:, None]))) if count else 0.0
-    steps = np.diff(level)
-    between = mad_sigma(steps) / np.sqrt(2) if len(steps) > 4 else 0.0
+    between = row_noise(level) if len(level) > 5 else 0.0
     error = max(MEDIAN_ERROR * inside / np.sqrt(size), between, 1e-12)
     return Blocks(level, start + size * np.arange(count, dtype=np.int64), size, error)
 

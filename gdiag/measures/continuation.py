@@ -10,11 +10,10 @@ as a leap, so that the leap alone says little there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
-from gdiag.measures.baseline import Floats, mad_sigma
+from gdiag.measures.baseline import mad_sigma, row_noise
 from gdiag.measures.curves import Curve
 
 ROWS = 100
@@ -45,17 +44,13 @@ def continuation(loss: Curve, grad: Curve, onset: int, level: float) -> Continua
     before, after = loss.value[max(0, onset - ROWS) : onset], loss.value[onset + SETTLED :]
     if len(before) < LEAST_ROWS or len(after) < LEAST_ROWS:
         return None
-    noise = _noise(before)
+    noise = row_noise(before)
     part = max(LEAST_ROWS // 2, len(after) // 4)
     early, late = float(np.median(after[:part])) - level, float(np.median(after[-part:])) - level
     if noise <= 0 or early <= 0:
         return None
     ratio, roughness = _gradients(grad, int(loss.step[onset]))
-    return Continuation(_noise(after[:ROWS]) / noise, late / early, ratio, roughness)
-
-
-def _noise(value: Floats) -> float:
-    return mad_sigma(np.diff(value)) / sqrt(2)
+    return Continuation(row_noise(after[:ROWS]) / noise, late / early, ratio, roughness)
 
 
 def _gradients(grad: Curve, step: int) -> tuple[float | None, float | None]:

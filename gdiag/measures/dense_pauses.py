@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from gdiag.measures.baseline import mad_sigma
 from gdiag.measures.chances import log10_tail
 from gdiag.measures.curves import Floats
-from gdiag.measures.levels import WINDOW, centred_median, robust_sigma
+from gdiag.measures.levels import WINDOW, centred_median
 from gdiag.measures.segments import Ints
 from gdiag.measures.step_time import Bools
 
@@ -73,7 +74,7 @@ def find(y: Floats, judged: Bools, least: float) -> Dense | None:
         return None
     # What is far above the rows with a pause is something else, if only another pause.
     slow = y[use[high]] - centred_median(y[use[high]], WINDOW)
-    rows = use[high][slow <= max(least, 6 * robust_sigma(slow))]
+    rows = use[high][slow <= max(least, 6 * mad_sigma(slow))]
     usual = np.interp(np.arange(len(y)), use[~high], centred_median(y[use][~high], WINDOW))
     excess = np.zeros(len(y))
     excess[rows] = y[rows] - usual[rows]

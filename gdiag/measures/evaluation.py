@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
-from gdiag.measures.baseline import mad_sigma
+from gdiag.measures.baseline import row_noise
 from gdiag.measures.curves import Curve, Floats
 
 LEAST_EVALS = 5
@@ -56,7 +55,7 @@ def overfit(train: Curve, evaluation: Curve) -> Overfit | None:
     after = len(y) - 1 - b
     if after < 2:
         return None
-    noise = mad_sigma(np.diff(y)) / sqrt(2)
+    noise = row_noise(y)
     i, j = np.triu_indices(after, 1)
     rising = float(np.mean(smooth[b + 1 :][j] > smooth[b + 1 :][i]))
     lowest = max(0, b - 1) + int(np.argmin(y[max(0, b - 1) : b + 2]))
@@ -123,7 +122,7 @@ def eval_jumps(train: Curve, evaluation: Curve) -> list[EvalJump]:
     y = evaluation.value
     if len(y) < LEAST_JUMP_EVALS or len(train) < LEAST_ROWS:
         return []
-    noise = max(mad_sigma(np.diff(y)) / sqrt(2), 0.01 * abs(float(np.median(y))))
+    noise = max(row_noise(y), 0.01 * abs(float(np.median(y))))
     found: list[EvalJump] = []
     i = 4
     while i < len(y):
@@ -194,6 +193,6 @@ def eval_change(evaluation: Curve, step: int) -> EvalChange | None:
     if i < 2 or len(evaluation) - i < 2:
         return None
     y = evaluation.value
-    noise = max(mad_sigma(np.diff(y)) / sqrt(2), 1e-3 * abs(float(np.median(y))), 1e-9)
+    noise = max(row_noise(y), 1e-3 * abs(float(np.median(y))), 1e-9)
     before, after = float(y[i - 2 : i].mean()), float(y[i : i + 2].mean())
     return EvalChange(before, after, (after - before) / noise)

@@ -14,6 +14,7 @@ from typing import Final, Literal
 import numpy as np
 import polars as pl
 
+from gdiag.measures.baseline import mad_sigma, row_noise
 from gdiag.measures.curves import Floats
 from gdiag.measures.ramps import fit_ramp, slopes, trend
 from gdiag.measures.segments import Ints
@@ -74,7 +75,7 @@ def find(values: Floats, judged: Bools | None = None, *, floor: float = 0.05) ->
         return Levels((), 0.0)
     y = np.log(values[use])
     middle = centred_median(y, WINDOW)
-    noise = robust_sigma(y - middle)
+    noise = mad_sigma(y - middle)
     most = max(np.log1p(0.1), 6 * noise)
     # A slow step among its like is no isolated one: it belongs to a new level.
     calm = np.flatnonzero(((y - middle) < most) | (centred_median(y, NEIGHBOURS) - middle >= most))
@@ -110,15 +111,9 @@ def centred_median(y: Floats, window: int) -> Floats:
     )
 
 
-def robust_sigma(values: Floats) -> float:
-    """1.4826 × median absolute deviation."""
-    return float(1.4826 * np.median(np.abs(values - np.median(values)))) if len(values) else 0.0
-
-
 def _cuts(blocks: Floats, floor: float) -> list[int]:
     """First blocks of all pieces but the first: PELT, then cuts smaller than the floor dropped, smallest first."""
-    difference = np.diff(blocks)
-    sigma = max(robust_sigma(difference) / np.sqrt(2), 1e-4)
+    sigma = max(row_noise(blocks), 1e-4)
     ends = _pelt(blocks, 4 * sigma**2 * np.log(len(blocks)) * _inflation(blocks, sigma))
     while ends:
         levels = [float(np.median(p)) for p in np.split(blocks, ends)]
@@ -174,7 +169,7 @@ def _classify(blocks: Floats, cuts: list[int], floor: float) -> list[_Piece]:
     """Cuts in one direction are a drift where one slope explains them better than jumps, else each is judged alone."""
     edges = [0, *cuts, len(blocks)]
     levels = [float(np.median(blocks[a:b])) for a, b in pairwise(edges)]
-    sigma = max(robust_sigma(np.diff(blocks)) / np.sqrt(2), 1e-4)
+    sigma = max(row_noise(blocks), 1e-4)
     inflation = _inflation(blocks, sigma)
     pieces: list[_Piece] = []
     k = 1

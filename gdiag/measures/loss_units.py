@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from gdiag.measures.baseline import mad_sigma
+from gdiag.measures.baseline import MEDIAN_ERROR, row_noise
 from gdiag.measures.curves import Curve, Floats
 
 SIDE = 60
@@ -67,7 +67,7 @@ def factors(
         settled = abs(float(np.median(second) / np.median(first)) - 1) < 0.08
         # The end of a spike is a fall by some factor as well, but one that the sides as a whole do not show.
         settled &= abs(float(np.median(after) / np.median(before)) / ratio - 1) < 0.25
-        spread = mad_sigma(np.diff(after)) / max(mad_sigma(np.diff(before)), 1e-12)
+        spread = row_noise(after) / max(row_noise(before), 1e-12)
         scaled = spread if up else 1 / max(spread, 1e-12)
         wild = up and grad is not None and _grown(grad, step) > EXPLODED * factor
         if settled and not wild and 0.6 * factor < scaled < 1.6 * factor:
@@ -89,8 +89,8 @@ def _grown(grad: Curve, step: int) -> float:
 
 def _doubt(before: Floats, after: Floats) -> float:
     """Relative standard error of the ratio of two medians, by the noise of either side."""
-    shares = [mad_sigma(np.diff(side)) / sqrt(2) / float(np.median(side)) for side in (before, after)]
-    return 1.25 * sqrt(sum(share * share for share in shares) / len(before))
+    shares = [row_noise(side) / float(np.median(side)) for side in (before, after)]
+    return MEDIAN_ERROR * sqrt(sum(share * share for share in shares) / len(before))
 
 
 @dataclass(frozen=True, slots=True)

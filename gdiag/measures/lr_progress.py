@@ -8,6 +8,7 @@ from math import log, sqrt
 
 import numpy as np
 
+from gdiag.measures.baseline import MEDIAN_ERROR, row_noise
 from gdiag.measures.curves import Curve, Floats, Points
 from gdiag.measures.schedule import Schedule
 
@@ -71,7 +72,7 @@ def exhausted(schedule: Schedule, lr: Points, loss: Curve, *, share: float, left
     rows = loss.value[after]
     late = rows[len(rows) // 2 :]
     gain = level - float(np.median(late))
-    error = 1.25 * _noise(rows) * sqrt(1 / len(late) + 4 / before.sum())
+    error = MEDIAN_ERROR * row_noise(rows) * sqrt(1 / len(late) + 4 / before.sum())
     # In log time: the middle of the last half of the rest.
     expected = slope * log((turn + 0.75 * (elapsed[-1] - turn)) / turn)
     if expected < max(4 * error, 0.01 * level) and not idle:
@@ -95,11 +96,6 @@ def _descent(x: Floats, y: Floats) -> tuple[float, float]:
     y1, y2 = float(np.median(y[:half])), float(np.median(y[half:]))
     slope = (y1 - y2) / max(x2 - x1, 1e-9)
     return slope, y2 - slope * (0.0 - x2)
-
-
-def _noise(y: Floats) -> float:
-    """Standard deviation of row noise from first differences."""
-    return 1.4826 * float(np.median(np.abs(np.diff(y)))) / sqrt(2) if len(y) > 2 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +129,7 @@ def slow_descent(lr: Points, loss: Curve, grad: Curve) -> Slow | None:
     if at[-1] <= 0:
         return None
     middle = float(np.interp(0.5 * at[-1], place, level))
-    error = 1.25 * _noise(loss.value) * sqrt(2 / (len(loss) / blocks))
+    error = MEDIAN_ERROR * row_noise(loss.value) * sqrt(2 / (len(loss) / blocks))
     ratio = None
     if len(grad) >= 20:
         part = max(5, len(grad) // 10)

@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from gdiag.measures.baseline import mad_sigma
-from gdiag.measures.changes import MEDIAN_ERROR
+from gdiag.measures.baseline import MAD_TO_SIGMA, MEDIAN_ERROR, mad_sigma
 from gdiag.measures.curves import Curve, Floats
 from gdiag.measures.schedule import Schedule
 
@@ -180,7 +179,7 @@ def _smooth(y: Floats) -> Floats:
 def _noise(y: Floats) -> float:
     """Row noise from first differences, from the quietest eighth: a run out of control is loud everywhere else."""
     parts = [p for p in np.array_split(np.abs(np.diff(y)), 8) if len(p)]
-    return 1.25 * 1.4826 * min(float(np.median(p)) for p in parts) / sqrt(2)
+    return MEDIAN_ERROR * MAD_TO_SIGMA * min(float(np.median(p)) for p in parts) / sqrt(2)
 
 
 def _first_run(mask: np.ndarray[tuple[int], np.dtype[np.bool_]], rows: int) -> int | None:

@@ -11,7 +11,7 @@ from math import sqrt
 
 import numpy as np
 
-from gdiag.measures.baseline import mad_sigma, running_median
+from gdiag.measures.baseline import MEDIAN_ERROR, row_noise, running_median
 from gdiag.measures.curves import Curve, Points
 from gdiag.measures.schedule import Schedule
 
@@ -58,7 +58,7 @@ def waiting(schedule: Schedule, lr: Points, loss: Curve) -> Waiting | None:
     quarter, late = len(held) // 4, max(LOW_ROWS // 4, len(after) // 4)
     level, end = float(np.median(held[-quarter:])), float(np.median(after[-late:]))
     fall, gain = float(np.median(held[:quarter])) - level, float(np.median(loss.value[:5])) - end
-    error = 1.25 * mad_sigma(np.diff(held)) / sqrt(2) * sqrt(2 / quarter)
+    error = MEDIAN_ERROR * row_noise(held) * sqrt(2 / quarter)
     drop = level - end
     if gain <= 0 or drop < max(FALLS * gain, ERRORS * error) or fall + error > STANDS * drop:
         return None

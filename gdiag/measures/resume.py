@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from gdiag.measures.baseline import mad_sigma
+from gdiag.measures.baseline import MEDIAN_ERROR, mad_sigma, row_noise
 from gdiag.measures.curves import Curve, Floats, Path
 from gdiag.measures.trajectory import Restart
 
@@ -133,13 +133,13 @@ def resumes(paths: Sequence[Path], places: Sequence[tuple[int, int]]) -> list[Re
 def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int, rewound: int) -> Resume:
     value = loss.value
     old = value[max(0, i - NOISE_ROWS) : i]
-    noise = max(mad_sigma(np.diff(old)) / sqrt(2), 1e-6 * abs(float(np.median(old))))
+    noise = max(row_noise(old), 1e-6 * abs(float(np.median(old))))
     before = _due(paths, loss, i)
     rows = value[i:until]
     excess = rows - (_onward(loss, i, until) + before)
     shaken = _shaken(grad, int(loss.step[i]))
     widths = [k for k in ((2, *WIDTHS) if shaken else WIDTHS) if k <= len(rows)] or [len(rows)]
-    spread = (JOINT_SIGMAS if shaken else SIGMAS) * 1.25 * noise * _inflation(old)
+    spread = (JOINT_SIGMAS if shaken else SIGMAS) * MEDIAN_ERROR * noise * _inflation(old)
     start = float(np.median(value[: min(5, i)]))
     least = max(LEVEL_SHARE * abs(before), GAIN_SHARE * (start - before))
     limits = [max(spread * sqrt(1 / k + 1 / min(i, REFERENCE_ROWS)), least) for k in widths]
@@ -188,11 +188,11 @@ def earlier_stretch(loss: Curve, i: int) -> int | None:
         return None
     until = min(len(loss), i + TAIL_ROWS)
     rows, old = value[i:until], value[max(0, i - NOISE_ROWS) : i]
-    noise = max(mad_sigma(np.diff(old)) / sqrt(2), 1e-6 * abs(float(np.median(old)))) * _inflation(old)
+    noise = max(row_noise(old), 1e-6 * abs(float(np.median(old)))) * _inflation(old)
     before = float(np.median(value[max(0, i - REFERENCE_ROWS) : i]))
     excess = rows - (_onward(loss, i, until) + before)
     gain = float(np.median(value[: min(5, i)])) - before
-    limit = max(SIGMAS * 1.25 * noise * sqrt(1 / FIRST_ROWS), LEVEL_SHARE * abs(before), GAIN_SHARE * gain)
+    limit = max(SIGMAS * MEDIAN_ERROR * noise * sqrt(1 / FIRST_ROWS), LEVEL_SHARE * abs(before), GAIN_SHARE * gain)
     level = before + float(np.median(excess[:FIRST_ROWS]))
     like = _like(value[:i], rows, level, limit) if level - before > limit else None
     return like if like is not None and _repeats(value[:i], like, rows, excess, noise) else None
@@ -218,7 +218,7 @@ def _repeats(old: Floats, like: int, rows: Floats, excess: Floats, noise: float)
     if length < 6 * FIRST_ROWS:
         return False
     parts = 6
-    error = 1.25 * noise * sqrt(2 * parts / length)
+    error = MEDIAN_ERROR * noise * sqrt(2 * parts / length)
     again = [float(np.median(p)) for p in np.array_split(rows[:length] - old[like : like + length], parts)]
     apart = [float(np.median(p)) for p in np.array_split(excess[:length], parts)]
     # The excess must fade as the curve once fell: a level that merely stays higher is the same distance all along.

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdiag.measures import dense_pauses
+from gdiag.measures.baseline import mad_sigma
 from gdiag.measures.chances import log10_tail
 from gdiag.measures.curves import Floats
 from gdiag.measures.dense_pauses import Dense
-from gdiag.measures.levels import centred_median, robust_sigma
+from gdiag.measures.levels import centred_median
 from gdiag.measures.segments import Ints
 from gdiag.measures.step_time import Bools, StepTimes
 
@@ -70,7 +71,7 @@ def slow_steps(times: StepTimes, *, ratio: float = 1.25, z: float = 6.0) -> Slow
     middle = centred_median(y, 201)
     rest = y - middle
     judged = rest[times.judged]
-    sigma = robust_sigma(judged)
+    sigma = mad_sigma(judged)
     upper = judged[judged > 0]
     sigma_up = 1.4826 * float(np.median(upper)) if len(upper) else sigma
     threshold = max(np.log(ratio), z * max(sigma, sigma_up))
