@@ -23,7 +23,7 @@ NEEDS: tuple[str, ...] = ("steps.loss", "steps.eval_loss")
 
 def analyze(run: RunView, *, z: float = JUMP) -> list[Finding]:
     """At most one finding, for the first place. z: standard deviations of one evaluation that the height must reach."""
-    seen = [jump for jump in eval_jumps(run.series("loss"), run.series("eval_loss")) if jump.height >= z * jump.noise]
+    seen = eval_jumps(run.series("loss"), run.series("eval_loss"), z=z)
     if not seen:
         return []
     first = seen[0]

@@ -112,8 +112,10 @@ class EvalJump:
     """Training loss during it minus before [nat]."""
 
 
-def eval_jumps(train: Curve, evaluation: Curve) -> list[EvalJump]:
+def eval_jumps(train: Curve, evaluation: Curve, *, z: float = JUMP) -> list[EvalJump]:
     """Stretches of evaluations far above those before, of which training shows nothing; none below eight evaluations.
+
+    z: standard deviations of one evaluation by which a stretch must stand above those before it.
 
     A stretch ends where half of its height is gone. One that lasts to the end must be level, for a rise that goes on is
     overfitting, as is one at which the training loss falls; one evaluation alone must stand out further, and three such
@@ -128,7 +130,7 @@ def eval_jumps(train: Curve, evaluation: Curve) -> list[EvalJump]:
     while i < len(y):
         level = float(np.median(y[i - 3 : i]))
         rise = float(y[i] - y[i - 3 : i].max())
-        if rise <= max(JUMP * noise, JUMP_SHARE * abs(level)):
+        if rise <= max(z * noise, JUMP_SHARE * abs(level)):
             i += 1
             continue
         back = np.flatnonzero(y[i:] - level <= 0.5 * float(y[i] - level))
@@ -136,7 +138,8 @@ def eval_jumps(train: Curve, evaluation: Curve) -> list[EvalJump]:
         height = float(np.median(y[i:end])) - level
         change = _train_change(train, int(evaluation.step[i - 1]), int(evaluation.step[end - 1]))
         if (
-            change is not None
+            height >= z * noise
+            and change is not None
             and change <= 0.2 * height
             and not _next_epoch(train, evaluation, i, end, height)
             and _is_one(y[i:end], rise, height, noise, returned=end < len(y))

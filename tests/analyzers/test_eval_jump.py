@@ -60,6 +60,8 @@ def test_a_rise_that_goes_on_is_overfitting() -> None:
 
 def test_threshold_is_the_height() -> None:
     assert analyze(validated(slice(12, 15)), z=1000.0) == []
+    small = validated(slice(12, 15), 0.6, noise=0.1)
+    assert (len(analyze(small)), len(analyze(small, z=3.0))) == (0, 1)
 
 
 def test_quiet_where_an_epoch_of_samples_learned_by_heart_begins() -> None:
