@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from gdiag.measures.chance import classes_guessed
 from gdiag.measures.changes import Learning
+from gdiag.measures.guesses import classes_guessed
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import interval
 from gdiag.model import Measure

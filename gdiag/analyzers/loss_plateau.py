@@ -20,8 +20,8 @@ import numpy as np
 
 from gdiag.analyzers.learning_evidence import flat_lr_share, learning_measures
 from gdiag.measures.baseline import MEDIAN_ERROR, row_noise
-from gdiag.measures.chance import untrained
 from gdiag.measures.changes import Learning, change_per_fold
+from gdiag.measures.guesses import untrained
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Severity
 

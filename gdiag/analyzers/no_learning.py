@@ -14,7 +14,7 @@ constant), a label shift or mask bug, a bad initialisation, frozen weights.
 from __future__ import annotations
 
 from gdiag.analyzers.learning_evidence import guessed, learning_measures
-from gdiag.measures.chance import classes_guessed, untrained
+from gdiag.measures.guesses import classes_guessed, untrained
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 

@@ -7,7 +7,7 @@ from math import log
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdiag.measures.chance import CLASSES, classes_guessed
+from gdiag.measures.guesses import CLASSES, classes_guessed
 
 
 @given(st.sampled_from(CLASSES), st.floats(-0.0049, 0.0049))

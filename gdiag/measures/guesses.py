@@ -15,10 +15,10 @@ def classes_guessed(level: float, *, within: float = 0.005) -> int | None:
     return next((k for k in CLASSES if abs(level - log(k)) <= within * log(k)), None)
 
 
-MOST_CLASSES: Final = 16.0
+MOST_GUESSED: Final = 16.0
 """ln of nine million: a loss above it is no cross-entropy over a vocabulary, but a regression's or a sum."""
 
 
 def untrained(level: float, least: float) -> bool:
     """Whether `level` (nat) is what a fresh model pays over a vocabulary of exp(`least`) tokens and more."""
-    return least <= level <= MOST_CLASSES
+    return least <= level <= MOST_GUESSED
