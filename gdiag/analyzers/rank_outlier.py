@@ -24,8 +24,8 @@ import numpy as np
 from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import is_alone
 from gdiag.measures.attribution import Attribution, layer_events
-from gdiag.measures.baseline import Floats, mad_sigma, row_noise, running_median
-from gdiag.measures.layers import FIRST_ROWS, column_median
+from gdiag.measures.layers import FIRST_ROWS
+from gdiag.measures.rank_departure import APART, departure
 from gdiag.measures.rank_layers import first_rank_layer
 from gdiag.measures.ranks import Outlier, RankTable, binomial_tail, by_rank, nonfinite_ranks, outliers, rank_deviation
 from gdiag.measures.run import RunView
@@ -216,67 +216,16 @@ def _lasting(run: RunView, column: str, hits: list[Outlier], ratio: float) -> li
     return []
 
 
-STRETCH, HITS = 8, 7
-"""Rows in a row, and how many of them must stand out, for a rank's loss to have left the others."""
-APART, APART_SHARE = 2.5, 0.1
-"""How far each: in robust deviations of the rank's usual distance to the others; their median twice that, and as a share of
-the loss."""
-USUAL = 8 * STRETCH
-"""Rows before a stretch whose median is the usual distance."""
-WANDERS = 6.0
-"""Robust deviations of such medians at the usual distance that theirs must reach: a rank's own data come in stretches too."""
-
-
 def _leaves(run: RunView, table: RankTable | None) -> list[Finding]:
-    """The first rank whose loss leaves its own usual distance to the others', and stays away for eight rows or more.
-
-    Distances are shares of the others' loss, with which noise shrinks. A rank may have harder data from the start: it must
-    have been at its usual distance before. Of two ranks it is the one that moves against its own past.
-    """
-    if table is None or len(table.step) < 4 * STRETCH:
+    seen = departure(table) if table is not None else None
+    if seen is None:
         return []
-    for r, rank in enumerate(table.ranks):
-        rest = np.delete(table.value, r, axis=1)
-        others = column_median(np.where(np.isfinite(rest), rest, np.nan).T)
-        use = np.flatnonzero(np.isfinite(table.value[:, r]) & np.isfinite(others))
-        if len(use) < 4 * STRETCH:
-            continue
-        own, level = table.value[use, r], running_median(np.abs(others[use]), STRETCH, centre=True)
-        apart = (own - others[use]) / np.maximum(level, 1e-12)
-        noise = max(row_noise(apart), 1e-12)  # of neighbours: the level may move
-        windows = np.lib.stride_tricks.sliding_window_view(apart, STRETCH)
-        usually = np.concatenate([[np.inf], running_median(apart, USUAL)[: len(windows) - 1]])
-        usually[: 2 * STRETCH] = np.inf
-        high = windows - usually[:, None]
-        middle = np.median(high, axis=1)
-        usual = np.concatenate([np.zeros(STRETCH, bool), middle[:-STRETCH] <= APART_SHARE / 2])
-        starts = (
-            ((high > APART * noise).sum(axis=1) >= HITS)
-            & (middle > max(APART_SHARE, 2 * APART * noise, WANDERS * mad_sigma(middle[middle <= APART_SHARE])))
-            & (high[:, 0] > APART * noise)
-            & np.logical_or.accumulate(usual)
-        )
-        first = int(np.argmax(starts))
-        if not starts[first] or (len(table.ranks) == 2 and not _moves(own, others[use], first)):
-            continue
-        step = int(table.step[use[first]])
-        share = float(middle[first])
-        back = np.flatnonzero(np.median(windows[first:], axis=1) - usually[first] < share / 2)
-        last = int(table.step[use[first + int(back[0]) if len(back) else -1]])
-        rise = share * float(np.median(level[first : first + STRETCH]))
-        text = f"loss of rank {rank} leaves the other ranks' at step {step}, by {rise:.3g} nat over its usual distance"
-        evidence = (
-            Measure("peak_excess", rise, "nat"), Measure("z", share / noise, limit=APART), Measure("ranks", str(rank)),
-            Measure("column", "loss"), Measure("kind", "leaves"),
-        )  # fmt: skip
-        return [Finding(CODE, NAME, Severity.WARNING, text, _where(run, step, last, rank), evidence)]
-    return []
-
-
-def _moves(own: Floats, other: Floats, first: int) -> bool:
-    """Whether, of two ranks, the loss `own` changes more than `other` in the stretch from row `first` on, against that before."""
-    change = [np.median(v[first : first + STRETCH]) - np.median(v[first - STRETCH : first]) for v in (own, other)]
-    return bool(abs(change[0]) > abs(change[1]))
+    text = f"loss of rank {seen.rank} leaves the other ranks' at step {seen.step}, by {seen.rise:.3g} nat over its usual distance"
+    evidence = (
+        Measure("peak_excess", seen.rise, "nat"), Measure("z", seen.z, limit=APART), Measure("ranks", str(seen.rank)),
+        Measure("column", "loss"), Measure("kind", "leaves"),
+    )  # fmt: skip
+    return [Finding(CODE, NAME, Severity.WARNING, text, _where(run, seen.step, seen.last_step, seen.rank), evidence)]
 
 
 def _where(run: RunView, step: int, last_step: int, rank: int | None, layer: str | None = None) -> Location:
