@@ -14,8 +14,8 @@ from gdiag.triage.case import Case
 from gdiag.triage.causes import DECIDED_TEMPERATURE, RESERVED, TEMPERATURE, logits, rank, weigh
 from gdiag.triage.facts import RunFacts
 from gdiag.triage.incidents import PATTERN
+from gdiag.triage.loss_sentences import after_effect, no_after_effect
 from gdiag.triage.priors import PRIORS, UNKNOWN_SHARE
-from gdiag.triage.sentences import after_effect, no_after_effect
 
 
 def spike(*evidence: Measure, columns: frozenset[str] = frozenset()) -> Case:
