@@ -261,7 +261,8 @@ def finish(
     if not len(found.wide):
         raise InputError(f"{given.path} is a console log ({kind}) without a readable step line")
     rest = evidence.others(found.table, found.wide["line"])
-    parts = [part for part in (nonfinite_lines.rows(rest), console_evaluations.rows(rest, found.wide)) if len(part)]
+    evaluations, said_of_them = console_evaluations.rows(rest, found.wide)
+    parts = [part for part in (nonfinite_lines.rows(rest), evaluations) if len(part)]
     if parts:
         wide = pl.concat([found.wide, *parts], how="diagonal_relaxed").sort("line", maintain_order=True)
         found = replace(found, wide=wide)
@@ -280,7 +281,7 @@ def finish(
         wide,
         options,
         rejects=found.rejects if len(found.rejects) else None,
-        notes=(*notes, *found.notes),
+        notes=(*notes, *found.notes, *said_of_them),
     )
     said = evidence.scan(
         rest, found.wide.select("line", "step"), options.tz, finished=found.finished, year=_year(found.wide)

@@ -112,3 +112,18 @@ def test_any_cut_keeps_the_complete_evaluations(tmp_path_factory: pytest.TempPat
     records = read(tmp_path_factory.mktemp("cut"), part)
     complete = part[: part.rfind("\n") + 1].count("valid loss")
     assert complete <= len(evaluations(records)) <= complete + 1
+
+
+def test_of_very_many_lines_some_are_read_up_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gdiag.ingesters.console_evaluations._MOST", 10)
+    records = read(tmp_path, log(BARS, "valid loss {l:.3f}", 360))
+    assert [step for step, _ in evaluations(records)] == list(range(90, 3600, 400))
+    assert "one of 4 lines of evaluations is read, of 36" in records.sources[0].notes
+
+
+def test_batches_of_an_evaluation_do_not_count_among_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gdiag.ingesters.console_evaluations._MOST", 4)
+    batches = "\n".join(f"Test: [{done}/5] loss 9.000 ({{l:.3f}})" for done in range(1, 5))
+    records = read(tmp_path, log(BARS, batches))
+    assert evaluations(records) == [(s, round(3.9 - s / 200, 3)) for s in (90, 190, 290, 390)]
+    assert not any("evaluations" in note for note in records.sources[0].notes)
