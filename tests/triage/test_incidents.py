@@ -192,6 +192,13 @@ def test_a_lone_gradient_spike_changes_nothing() -> None:
     )
 
 
+def test_a_gradient_spike_that_moves_the_loss_is_not_said_to_leave_it() -> None:
+    (incident,) = incidents(finding("GD206", 263, 264, INFO, evidence=(Measure("loss_moved", True),)))
+    assert incident.actions == (
+        "Nothing to change for one jump that passes: compare the loss after it with that before, and look again if it returns",
+    )
+
+
 def test_ports_that_grow_when_steps_are_slow_are_evidence_of_the_same_incident() -> None:
     def found(code: str, first: float, last: float, *evidence: Measure) -> Finding:
         where = Location(run="run", step=100 if code == "GD504" else None, last_step=200, time=first, last_time=last)
