@@ -2,9 +2,9 @@
 
 What it checks
     The number of ranks from busbw/algbw against the rank list, size/time against algbw, the printed average against the
-    mean of the rows, and bandwidth above what the hardware allows. A single rank measures no fabric, nor do ranks that
-    share a GPU. CPU-time output and
-    the definitions of before June 2020 (all_gather, reduce_scatter) and hypercube are no contradiction. A test that stopped with an error.
+    mean of the rows, and bandwidth above what the hardware allows; whether a test stopped with an error. A single
+    rank measures no fabric, nor do ranks that share a GPU. CPU-time output, the definitions of before June 2020
+    (all_gather, reduce_scatter) and hypercube are no contradiction.
 
 Why it matters
     Output that was cut, edited or mixed, or a binary built without MPI, leads to verdicts about a fabric that was never

@@ -2,9 +2,9 @@
 
 What it checks
     The share of small messages (up to 64 KiB) that take over three times their median, the difference of in-place and
-    out-of-place at large sizes, large messages that take the same time whatever their size, sizes that are slow in two cycles or more of `-N`, the spread of equal runs in one file, and single
-    processes that the per-iteration report (`-I 1`, JSON) shows to be slower than the others.
-    The first row is warm-up and never judged.
+    out-of-place at large sizes, large messages that take the same time whatever their size, sizes that are slow in two
+    cycles or more of `-N`, the spread of equal runs in one file, and single processes that the per-iteration report
+    (`-I 1`, JSON) shows to be slower than the others. The first row is warm-up and never judged.
 
 Why it matters
     Jitter in small collectives stalls every rank; two modes apart by a factor are time-outs, retries or a busy host.

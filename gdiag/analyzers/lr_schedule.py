@@ -8,9 +8,9 @@ fell only as the rate fell.
 Why it matters: what a learning rate means for a loss curve depends on the plan it belongs to: a drop of the loss in a
 decay phase is expected, a jump that no plan holds is not.
 
-What to do: compare with what was meant. A loss that waits for the rate to fall may be one whose peak is too high; whether a
-lower one ends lower cannot be judged from one run, `gdiag compare` holds two against each other. A warm-up or horizon counted in other units (micro-batches, epochs, samples)
-shows here first.
+What to do: compare with what was meant. A loss that waits for the rate to fall may be one whose peak is too high;
+whether a lower one ends lower cannot be judged from one run, `gdiag compare` holds two against each other. A warm-up or
+horizon counted in other units (micro-batches, epochs, samples) shows here first.
 """
 
 from __future__ import annotations

@@ -46,8 +46,7 @@ def analyze(
     most_gain: fall of the loss as a share of its start, above which the run learns. late_share: least share of it made in
     the second half of the learning rate spent. drift: most relative change of the parameter norms. untrained: loss [nat]
     from which a model counts as fresh where neither vocabulary nor token entropy says so, nor a loss of ln 10, 100 or 1,000
-    that it guesses among as many classes. least_rows: rows from which a log
-    that ends in its warm-up is judged. tiny: peak rate below which a loss that does not move at all, of a fresh model whose
+    that it guesses among as many classes. least_rows: rows from which a log that ends in its warm-up is judged. tiny: peak rate below which a loss that does not move at all, of a fresh model whose
     parameter norms are not logged, is put down to it. large: peak rate from which no optimizer's is called low.
     """
     schedule = run.schedule

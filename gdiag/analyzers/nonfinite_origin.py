@@ -88,7 +88,7 @@ def _message(what: str, found: Origin, parameters: bool, before: int | None) -> 
         where = "the parameters are not finite either" if parameters else "the loss, the head or the input of backward"
         return f"{what} of all {found.nonfinite} layers with a gradient turn non-finite at once at step {found.step}: {where}"
     if found.isolated:
-        again = f", and do so in {found.rows - 1} later rows" if found.rows > 1 and not found.lasting else ""
+        again = f"; {found.rows - 1} later rows hold such gradients too" if found.rows > 1 and not found.lasting else ""
         return f"{what} of {found.layer} alone turn non-finite at step {found.step}, {found.nonfinite} of {found.total} layers{again}"
     return (
         f"{what} turn non-finite at step {found.step} in {found.layer} and the {found.nonfinite} layers up to there; "

@@ -9,9 +9,9 @@ changed by something that is no update: a flipped bit in the weights, a wrong te
 it. Flips of low exponent bits are too small to be seen in a norm.
 
 After the gradients have become unstable such a jump is one of many consequences, and info, unless the one layer moves
-10,000 times further than in all that turmoil while the others do not; at a resume half of the
-layers that jump together are another checkpoint's weights, and a warning. Where the logged update surges at that step and
-is as large as the jump, the optimizer made it: info.
+10,000 times further than in all that turmoil while the others do not; at a resume half of the layers that jump together
+are another checkpoint's weights, and a warning. Where the logged update surges at that step and is as large as the jump,
+the optimizer made it: info.
 
 What to do: compare the layer's checksum across replicas and with the last checkpoint, restore from the last checkpoint
 before this step, test the node's memory; when many layers jump together look at the learning rate, at a resume or at a

@@ -34,6 +34,6 @@ def analyze(run: RunView, *, rows: int = 15) -> list[Finding]:
         lowest = rate.at(int(loss.step[rows // 2 + int(np.argmin(smooth))]))
         if lowest is not None:
             evidence.append(Measure("lr_at_lowest_loss", lowest))
-            said += f"; the loss is lowest at {lowest:.2g}"
+            said += f"; the loss is lowest at a rate of {lowest:.2g}"
     where = run.where(step=schedule.first_step, last_step=schedule.last_step)
     return [Finding(CODE, NAME, Severity.INFO, said, where, tuple(evidence))]

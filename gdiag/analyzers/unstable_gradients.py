@@ -10,7 +10,7 @@ before or without any spike in the loss.
 
 Three kinds of run are told as information. One whose loss still falls in its second half (by 5 %), with a gradient norm
 no larger than before. One that is rough from its first steps, as small batches with heavy tails are, and learns on while
-the norm grows. One that has learned nearly all there is (its loss ends below a fifth of its start and within a fifth of
+the norm grows. One that has learned nearly all there is (its loss ends below 28 % of its start and within a fifth of
 its best): the few samples that are still wrong make up what gradient is left, which jumps from batch to batch. Norms that
 end 30 % calmer than they began, at their old level, are told nowhere.
 

@@ -179,9 +179,9 @@ def _sureness(step: Ints, at: Ints, ticks: Floats, period: float, hits: Ints, wi
 
 
 def matched(period: float, known: dict[str, float], log_interval: float = 1.0) -> tuple[str, float] | None:
-    """The known interval of which `period` is a whole multiple, within 1 % and a tenth of the interval, or that looks like it in such a log; or None.
+    """The known interval of which `period` is a whole multiple, or that looks like it in such a log; None where there is none.
 
-    Rows that stand for `log_interval` steps hold every pause of a shorter interval, and one more every `period` steps.
+    Whole within 1 % and a tenth of the interval. Rows that stand for `log_interval` steps hold every pause of a shorter interval, and one more every `period` steps.
     """
     for name, interval in known.items():
         if interval > 1:
@@ -189,9 +189,8 @@ def matched(period: float, known: dict[str, float], log_interval: float = 1.0) -
             # From ten times on, a hundredth of the period is a tenth of the interval and more: soon every period would match.
             if np.isfinite(times) and round(times) >= 1 and abs(times - round(times)) <= min(0.1, 0.01 * round(times)):
                 return name, interval
-            share = (
-                log_interval / period
-            )  # of rows with one more: next to 0 every whole part of the log's interval is near
+            # Share of rows with one more: next to 0 every whole part of the log's interval is near.
+            share = log_interval / period
             if interval < log_interval and abs(log_interval / interval % 1 - share) <= min(0.01, 0.1 * share):
                 return name, interval
     return None
