@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import layer_names, splits
+from gdiag.ingesters import layer_names, parts, splits
 from gdiag.ingesters.aliases import RANK, RUN, Claim, claim, family, simplify
 from gdiag.ingesters.ranks import split_rank
 from gdiag.ingesters.reading import Options
@@ -35,7 +35,7 @@ def known(names: Sequence[str], options: Options) -> set[str]:
     """Canonical names that these column names could be, `layers` for per-layer ones."""
     found: set[str] = set(options.columns) & {c for c, o in options.columns.items() if o in names}
     for name in names:
-        _, base = split_rank(name)
+        _, base = split_rank(parts.plain(name))
         if (what := claim(base)) is not None:
             found.add(what.canonical)
         elif layer_names.parse(base) is not None:
@@ -47,6 +47,8 @@ def known(names: Sequence[str], options: Options) -> set[str]:
 
 def wanted(name: str, options: Options) -> bool:
     """Whether a column of this name can be of use, whatever it holds."""
+    if name.endswith(parts.MARK):
+        return parts.speaks(name.removesuffix(parts.MARK))
     special = simplify(name) in RANK or simplify(name) in RUN or splits.speaks(name)
     return special or name in options.columns.values() or bool(known([name], options))
 
@@ -70,7 +72,7 @@ def plan(frame: pl.DataFrame, names: list[str], options: Options) -> Plan:
         if simplify(name) in RUN and chosen.run is None and schema[name] in (pl.String, pl.Int64):
             chosen.run = name
             continue
-        rank, base = split_rank(name)
+        rank, base = split_rank(parts.plain(name))
         found = claim(base)
         layer = layer_names.parse(base) if rank is None and found is None else None
         if layer is not None and _usable(schema[name]):

@@ -33,10 +33,17 @@ def read(given: Input, options: Options) -> Reading:
         frame = pl.read_parquet(content) if kind == FORMAT else pl.read_ipc(content)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise InputError(f"{given.path} is a damaged {kind} file") from error
-    frame = flat.flatten_frame(frame)
+    frame = flat.flatten_frame(_plain(frame))
     if flat.LINE in frame.columns:
         frame = frame.rename({flat.LINE: flat.LOGGED})
     if frame.height:
         columns.refuse_other(given.path, frame, options)
     notes = [] if frame.height else ["the table has no rows"]
     return columns.reading(given.path, kind, frame, options, notes=notes, line=None)
+
+
+def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Categories and bytes, which hold text, as text."""
+    texts = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Categorical | pl.Enum)]
+    raw = [name for name, kind in frame.schema.items() if kind == pl.Binary]
+    return frame.with_columns(pl.col(texts + raw).cast(pl.String, strict=False))

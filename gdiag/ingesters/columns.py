@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import claims, derived, layer_names, splits, values
+from gdiag.ingesters import claims, derived, layer_names, opened, parts, splits, values
 from gdiag.ingesters.aliases import Claim, claim
 from gdiag.ingesters.claims import Plan
 from gdiag.ingesters.objectives import adversaries, variational
@@ -147,11 +147,15 @@ def reading(
 
     `unused` are numeric columns that no canonical name fits and that the frame therefore lacks.
     """
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    useful = [name for name in texts if claims.wanted(name, options) or parts.speaks(name)]
+    idle = [name for name in texts if name not in useful and opened.is_list(frame[name])]
+    frame, listed, more_lists = parts.left_out(opened.opened(frame, useful))
     got = canonicalise(frame, options, line)
-    parts = [part for part in (rejects, got.rejects) if part is not None and part.height]
-    bad = pl.concat(parts).sort(LINE, maintain_order=True) if parts else None
-    said = [*notes, *got.notes]
-    if unmapped := [*unused, *got.unmapped]:
+    refused = [part for part in (rejects, got.rejects) if part is not None and part.height]
+    bad = pl.concat(refused).sort(LINE, maintain_order=True) if refused else None
+    said = [*notes, *got.notes, *listed]
+    if unmapped := [*unused, *got.unmapped, *more_lists, *idle]:
         shown = ", ".join(values.escape(name, 40) for name in unmapped[:4])
         more = f" and {len(unmapped) - 4} more" if len(unmapped) > 4 else ""
         what = "numeric column" if len(unmapped) == 1 else "numeric columns"
@@ -185,7 +189,7 @@ def refuse_other(path: str, frame: pl.DataFrame, options: Options) -> None:
     Raises:
         InputError: no column is a loss, gradient norm or layer metric, nor a step, nor a learning rate or step time in time.
     """
-    found = [claims.known([name], options) for name in frame.columns if name != LINE]
+    found = [claims.known([name.removesuffix(parts.MARK)], options) for name in frame.columns if name != LINE]
     every = frozenset().union(*found)
     if every & _METRICS or "step" in every or (every & _PLACED and every & {"epoch", "time"}):
         return

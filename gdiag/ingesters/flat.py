@@ -9,16 +9,19 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.ingesters import lists
+from gdiag.ingesters.lists import Cell as Cell
+
 LINE: Final = "line"
 LOGGED: Final = "line (logged)"
 """What a column of the log called `line` is renamed to."""
 DEPTH: Final = 32
 """Objects nested deeper than this are no metrics."""
-Cell = float | int | str | bool | None
+_NESTED: Final = (pl.Struct, pl.List, pl.Array)
 
 
 def flatten(record: Mapping[str, object], prefix: str = "", depth: int = 0) -> dict[str, Cell]:
-    """Nested objects as `a/b`; a list of one number as that number; a histogram as its norm where its bins say it.
+    """Nested objects as `a/b`; lists as `lists.spread` gives them; a histogram as its norm where its bins say it.
 
     Raises:
         RecursionError: nested deeper than DEPTH.
@@ -35,8 +38,7 @@ def flatten(record: Mapping[str, object], prefix: str = "", depth: int = 0) -> d
             else:
                 flat.update(flatten(value, f"{name}/", depth + 1))
         elif isinstance(value, list):
-            if len(value) == 1 and isinstance(value[0], int | float | str):
-                flat[name] = value[0] if not isinstance(value[0], str) else _text(value[0])
+            flat.update(lists.spread(name, value, flatten, depth))
         elif isinstance(value, str):
             flat[name] = _text(value)
         elif isinstance(value, int | float) or value is None:
@@ -89,27 +91,19 @@ def _column(name: str, cells: list[Cell]) -> pl.Series:
 
 
 def flatten_frame(frame: pl.DataFrame) -> pl.DataFrame:
-    """A frame of a columnar JSON reader as `flatten` would give it: `a/b` for nested objects, histograms as norms."""
-    if not {type(kind) for kind in frame.dtypes} & {pl.Struct, pl.List}:
-        return frame
+    """A frame of a columnar reader as `flatten` would give it: `a/b` for nested objects, histograms as norms."""
     for _ in range(DEPTH):
-        nested = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Struct)]
+        nested = [(name, kind) for name, kind in frame.schema.items() if isinstance(kind, _NESTED)]
         if not nested:
             break
-        histograms = [n for n in nested if {"_type", "values"} <= {f.name for f in frame.schema[n].fields}]  # type: ignore[attr-defined]
-        frame = frame.with_columns(_norms(frame[name]) for name in histograms)
-        for name in nested:
-            if name not in histograms:
+        for name, kind in nested:
+            if not isinstance(kind, pl.Struct):
+                frame = lists.spread_column(frame, name, flatten)
+            elif {"_type", "values"} <= {f.name for f in kind.fields}:
+                frame = frame.with_columns(_norms(frame[name]))
+            else:
                 frame = _unnest(frame, name)
-    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
-    for name in lists:
-        single = pl.col(name).list.len() == 1
-        frame = frame.with_columns(pl.when(single).then(pl.col(name).list.first()))
-    return frame.drop(name for name in lists if not _scalar(frame.schema[name]))
-
-
-def _scalar(kind: pl.DataType) -> bool:
-    return not isinstance(kind, pl.List | pl.Struct | pl.Object)
+    return frame.drop(name for name, kind in frame.schema.items() if isinstance(kind, (*_NESTED, pl.Object)))
 
 
 def _unnest(frame: pl.DataFrame, name: str) -> pl.DataFrame:

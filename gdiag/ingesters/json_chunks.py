@@ -14,7 +14,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import flat, json_columnar, json_rows
+from gdiag.ingesters import flat, json_columnar, json_rows, parts
 from gdiag.ingesters.reading import Take
 
 CHUNK: Final = 16 << 20
@@ -147,7 +147,8 @@ def _keep(state: Chunks, frame: pl.DataFrame, lines: pl.Series) -> None:
         return
     idle = [name for name in frame.columns if not state.wanted(name)]
     for name, kind in frame.select(idle).schema.items():
-        state.unused[name] = kind.is_numeric() and state.unused.get(name, True)
+        plain = name.removesuffix(parts.MARK)
+        state.unused[plain] = kind.is_numeric() and state.unused.get(plain, True)
         frame.drop_in_place(name)
     if flat.LINE in frame.columns:
         frame = frame.rename({flat.LINE: flat.LOGGED})

@@ -17,8 +17,17 @@ _SPECIAL: Final = {
     "-inf": float("-inf"), "infinity": float("inf"), "+infinity": float("inf"), "-infinity": float("-inf"),
     "true": 1.0, "false": 0.0, "1.#qnan": float("nan"), "1.#inf": float("inf"), "-1.#inf": float("-inf"),
 }  # fmt: skip
-_WRAPPED: Final = r"(?i)^(?:(?:tensor|array|np\.float\d+|numpy\.float\d+)\(|[\[(])\s*\[?([-+]?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf))\]?\s*(?:,[^,\d\]]*(?:=[^,]*)?)*[\])]$"
-"""A number as an array or tensor of one prints it: `[0.001]`, `tensor(3.2, device='cuda:0')`."""
+_SCALAR: Final = r"([-+]?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf))"
+_WRAPPED: Final = (
+    rf"(?i)^(?:(?:\w+\.)*(?:tensor|array|devicearray|float\d*|bfloat16|int\d*)\(|[\[(])\s*[\[(]*{_SCALAR}\s*[\])]*\s*"
+    r"(?:,[^,\d\]]*(?:=[^,]*)?)*[\])]$"
+)
+"""A number as an array or tensor of one prints it: `[0.001]`, `tensor(3.2, device='cuda:0')`, `np.float32(0.5)`."""
+_SPOKEN: Final = (
+    r"(?is)^<?[\w.]*(?:tensor|variable)\b.*(?:(?:numpy=|value=)\s*(?:array\()?[\[(]*|,\s*\[+)\s*"
+    rf"{_SCALAR}\s*[\])]*(?:,\s*dtype=\w+\))?[)>]?$"
+)
+"""The same with its shape and type in front: `<tf.Tensor: shape=(), dtype=float32, numpy=0.5>`, Paddle, MindSpore."""
 _OVERFLOW: Final = 1.7976931348623157e308
 """The largest double: how SQL stores and jq write an infinity."""
 
@@ -79,10 +88,23 @@ def numbers(column: pl.Series) -> Parsed:
     thousands = pl.select(
         pl.when(text.str.contains(r"^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$")).then(text.str.replace_all(",", ""))
     ).to_series().cast(pl.Float64, strict=False)  # fmt: skip
-    wrapped = text.str.extract(_WRAPPED).cast(pl.Float64, strict=False)
-    series = series.fill_null(special).fill_null(thousands).fill_null(wrapped)
+    series = series.fill_null(special).fill_null(thousands).fill_null(unwrapped(text))
     bad = series.is_null() & text.is_not_null() & ~lower.is_in(list(_ABSENT))
     return Parsed(series, bad if bad.any() else None)
+
+
+def unwrapped(text: pl.Series) -> pl.Series:
+    """The number that each cell wraps in the type or the brackets of an array of one, null where it does not."""
+    short = text.str.extract(_WRAPPED).cast(pl.Float64, strict=False)
+    return short.fill_null(text.str.extract(_SPOKEN).cast(pl.Float64, strict=False))
+
+
+def as_number(text: str) -> float | None:
+    """A number as a program prints it, None for what is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return _SPECIAL.get(text.lower())
 
 
 def integers(column: pl.Series) -> pl.Series:
