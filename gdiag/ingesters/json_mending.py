@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from typing import Final
 
-from gdiag.ingesters import values
+from gdiag.ingesters import json_gaps, values
 
 Bad = tuple[int, str, str]
 """Line, reason and text of a reject."""
@@ -25,9 +24,7 @@ _ENDS: Final = {
     "value": re.compile(r"(?=,\s*\"|\})"),
 }
 """Where a damaged element ends."""
-_GAP: Final = "\0"
-"""Stands for a damaged number until the lengths of its neighbours tell how many it hides."""
-_PUT: Final = {"row": "{}", "item": json.dumps(_GAP), "value": "null"}
+_PUT: Final = {"row": "{}", "value": "null"}
 _BARE: Final = re.compile(r"(?<=[\[:,\s])([-+]?)(nan|inf|None|True|False)(?=\s*[,\]}])")
 """Python's own words, which are no JSON."""
 _WORDS: Final = {"nan": "NaN", "inf": "Infinity", "None": "null", "True": "true", "False": "false"}
@@ -47,15 +44,16 @@ def mended(text: str) -> tuple[object, list[Bad]] | None:
     known: Known = (0, [])
     for _ in range(_MOST):
         try:
-            return _filled(json.loads(text)), bad
+            return json_gaps.filled(json.loads(text), bad), bad
         except json.JSONDecodeError as error:
             place = _element(text, error.pos, known)
             if place is None:
                 return None
             start, end, kind, known = place
             damage = text[start:end].strip()
+            put = _PUT.get(kind) or json_gaps.gap(len(bad), damage)
             bad.append((text.count("\n", 0, start) + 1, f"damaged {kind} of a JSON document", values.escape(damage)))
-            text = text[:start] + _PUT[kind] + text[end:]
+            text = text[:start] + put + text[end:]
         except (ValueError, RecursionError):
             return None
     return None
@@ -91,25 +89,3 @@ def _element(text: str, damage: int, known: Known) -> tuple[int, int, str, Known
         return None
     end = _ENDS[kind].search(text, max(damage, start), start + _LONGEST)
     return None if end is None else (start, end.end(), kind, (start, open_[:-1] if kind == "row" else open_))
-
-
-def _filled(document: object) -> object:
-    """The document with null for damaged numbers: as many as the lists beside theirs have more."""
-    if isinstance(document, list):
-        return [None if item == _GAP else _filled(item) for item in document] if _nested(document) else document
-    if not isinstance(document, dict):
-        return document
-    lengths = Counter(len(v) for v in document.values() if isinstance(v, list) and _GAP not in v)
-    usual = lengths.most_common(1)[0][0] if lengths else 0
-    return {name: _widened(v, usual) if isinstance(v, list) else _filled(v) for name, v in document.items()}
-
-
-def _nested(items: list[object]) -> bool:
-    return any(item == _GAP or isinstance(item, list | dict) for item in items)
-
-
-def _widened(items: list[object], usual: int) -> object:
-    if items.count(_GAP) != 1:
-        return _filled(items)
-    at = items.index(_GAP)
-    return [*items[:at], *[None] * max(1, usual - len(items) + 1), *items[at + 1 :]]

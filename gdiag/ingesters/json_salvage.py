@@ -42,7 +42,20 @@ def document(given: Input) -> tuple[object, pl.DataFrame | None]:
             raise InputError(f"{given.path} is a damaged JSON document ({error})") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{given.path} is a damaged JSON document ({error})") from error
-    return found, left(text, end)
+    return _padded(found), left(text, end)
+
+
+def _padded(document: object) -> object:
+    """The document with null for what its last list lost by the cut, where the lists before it have one length."""
+    if not isinstance(document, dict) or not document:
+        return document
+    last = next(reversed(document))
+    value = document[last]
+    if not isinstance(value, list):
+        return {**document, last: _padded(value)}
+    lengths = {len(v) for k, v in document.items() if k != last and isinstance(v, list)}
+    more = lengths.pop() - len(value) if len(lengths) == 1 else 0
+    return {**document, last: [*value, *[None] * more]}
 
 
 def left(text: str, end: int) -> pl.DataFrame:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Final
 
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import claims, columns, flat, json_salvage
+from gdiag.ingesters import claims, columns, flat, json_columns, json_salvage
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT = "json"
@@ -71,22 +70,21 @@ def read(given: Input, options: Options) -> Reading:
         if len(items) > (len(document) if isinstance(document, list) else 1):
             document, rejects = items, more
     if isinstance(document, dict):
-        rows, lists = rows_in(document)
+        rows, lists = json_columns.rows_in(document, options)
         if not rows and not any(len(items) >= _NAMED for items in lists.values()):
             # {"params": …, "history": {"loss": […], …}}: the columns stand one level below.
-            inside = [found for inner in document.values() if isinstance(inner, dict) for found in [rows_in(inner)]]
+            inside = [json_columns.rows_in(inner, options) for inner in document.values() if isinstance(inner, dict)]
             rows, lists = max(
                 inside, key=lambda found: len(found[0]) + sum(map(len, found[1].values())), default=(rows, lists)
             )
         if lists and not rows:
-            frame = _columns(lists, cut=rejects is not None)
+            frame, notes = json_columns.table(lists, options)
             if frame is None:
                 raise InputError(f"{given.path} is a JSON object whose lists have different lengths: no table")
             least = _NAMED if claims.known(frame.columns, options) else _UNNAMED
             if frame.height < least:
                 raise InputError(f"{given.path} is {_MORE}")
-            note = f"one object of columns with {frame.height} values each"
-            return columns.reading(given.path, FORMAT, frame, options, notes=[note], rows=1, line=None, rejects=rejects)
+            return columns.reading(given.path, FORMAT, frame, options, notes=notes, rows=1, line=None, rejects=rejects)
     else:
         rows = [flat.flatten(row) for row in document if isinstance(row, dict)] if isinstance(document, list) else []
     rows = [row for row in rows if row]
@@ -116,33 +114,3 @@ def _glued(given: Input) -> tuple[list[object], pl.DataFrame | None]:
 def _gap(text: str, position: int) -> int:
     matched = _BETWEEN.match(text, position)
     return matched.end() - position if matched else 0
-
-
-def rows_in(document: Mapping[str, object]) -> tuple[list[dict[str, flat.Cell]], dict[str, list[object]]]:
-    """The longest list of objects inside, flattened, and every list of plain values."""
-    tables = [v for v in document.values() if isinstance(v, list) and v and all(isinstance(r, dict) for r in v)]
-    rows = max(tables, key=len, default=[])
-    lists = {
-        str(k): v
-        for k, v in document.items()
-        if isinstance(v, list) and v and not any(isinstance(c, dict | list) for c in v)
-    }
-    return [flat.flatten(row) for row in rows], lists
-
-
-def _columns(lists: Mapping[str, list[object]], *, cut: bool) -> pl.DataFrame | None:
-    """Columns of the commonest length that is above one; where the document is cut, its last list may end before the others."""
-    if cut and len(lists) > 1:
-        *others, last = lists
-        length = len(max((lists[name] for name in others), key=len))
-        lists = {**lists, last: [*lists[last], *[None] * (length - len(lists[last]))]}
-    lengths = [len(v) for v in lists.values()]
-    length = max(set(lengths), key=lambda n: (lengths.count(n), n))
-    kept = {k: v for k, v in lists.items() if len(v) == length}
-    if length < 2:
-        return None
-    cells: list[dict[str, flat.Cell]] = [
-        {k: v if isinstance(v, int | float | str) or v is None else None for k, v in zip(kept, row, strict=True)}
-        for row in zip(*kept.values(), strict=True)
-    ]
-    return flat.to_frame(cells)

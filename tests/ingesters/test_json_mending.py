@@ -54,6 +54,74 @@ def test_lost_numbers_leave_the_others_at_their_steps(tmp_path: Path) -> None:
     assert records.steps["loss"].to_list() == [None if 21 <= i <= 26 else 4 - i / 50 for i in range(100)]
 
 
+def test_numbers_between_two_damages_are_in_no_row(tmp_path: Path) -> None:
+    text = at(at(json.dumps(COLUMNS), "3.58, 3.56", "#"), "3.0,", "#,")
+    records = read(tmp_path, text)
+    assert records.steps["loss"].to_list() == [None if 21 <= i <= 50 else 4 - i / 50 for i in range(100)]
+    assert records.rejects["text"].to_list()[-1] == "27 of loss"
+
+
+def test_a_number_that_became_two_is_no_reason_to_shift(tmp_path: Path) -> None:
+    records = read(tmp_path, at(at(json.dumps(COLUMNS), "3.58", "3,58"), "3.2", "#"))
+    assert "loss" not in records.steps.columns or records.steps["loss"].count() == 0
+    assert records.rejects["text"].to_list()[-1] == "100 of loss"
+
+
+@pytest.mark.parametrize("even", [True, False])
+def test_steps_that_damage_took_away(tmp_path: Path, even: bool) -> None:
+    steps = [i if even else i * i for i in range(100)]
+    document = {"loss": [4 - i / 50 for i in range(100)], "step": steps}
+    records = read(tmp_path, at(json.dumps(document), f" {steps[50]},", " #,"))
+    assert records.steps["step"].to_list() == [step for i, step in enumerate(steps) if even or i != 50]
+    assert records.steps.filter(step=steps[51])["loss"].to_list() == [4 - 51 / 50]
+
+
+def test_damage_in_every_list_leaves_what_stands_before_it(tmp_path: Path) -> None:
+    document = {"step": [*range(100)], "loss": [4 - i / 50 for i in range(100)]}
+    records = read(tmp_path, at(at(json.dumps(document), " 70, 71,", " #,"), "3.58, 3.56", "#"))
+    assert records.steps["loss"].drop_nulls().to_list() == [4 - i / 50 for i in range(21)]
+    assert records.steps.drop_nulls("loss")["step"].to_list() == [*range(21)]
+
+
+@pytest.mark.parametrize("lost", ["], ", '], "', '"'])
+def test_a_list_that_lost_its_end_takes_nothing_from_the_next(tmp_path: Path, lost: str) -> None:
+    text = json.dumps(COLUMNS)
+    end = text.index('], "lr"')
+    records = read(tmp_path, text[:end] + text[end:].replace(lost, " ", 1))
+    assert set(records.steps["loss"].drop_nulls().to_list()) <= {4 - i / 50 for i in range(100)}
+
+
+def test_lists_of_other_lengths_are_said_to_be_left_out(tmp_path: Path) -> None:
+    records = read(tmp_path, json.dumps({**COLUMNS, "val_loss": [2.0] * 10}))
+    assert "left out, for nothing tells which rows their values belong to: val_loss (10)" in records.sources[0].notes
+
+
+def test_a_cut_of_the_last_list(tmp_path: Path) -> None:
+    text = json.dumps(COLUMNS)
+    records = read(tmp_path, text[:-100])
+    assert records.steps["loss"].to_list() == COLUMNS["loss"]
+    assert 0 < records.steps["lr"].count() < 100
+
+
+@given(
+    places=st.lists(st.integers(0, 2400), min_size=1, max_size=6), length=st.integers(1, 30), more=st.integers(0, 12),
+    indent=st.sampled_from([None, 1]), lr=st.booleans(),
+)  # fmt: skip
+def test_no_damage_shifts_a_column(
+    tmp_path_factory: pytest.TempPathFactory, places: list[int], length: int, more: int, indent: int | None, lr: bool
+) -> None:
+    columns = {"step": [*range(1000, 1100)], "loss": [4 - i / 50 for i in range(100)]}
+    text = json.dumps({**columns, "lr": [1 - i / 1000 for i in range(100)]} if lr else columns, indent=indent)
+    for place in sorted(places, reverse=True):
+        text = text[:place] + "#" * length + text[place + length + more :]
+    with suppress(InputError):
+        steps = read(tmp_path_factory.mktemp("x"), text).steps
+        for metric, slope in (("loss", 50), ("lr", 1000)):
+            if metric in steps.columns and steps["step"].min() == 1000:
+                for step, value in steps.select("step", metric).drop_nulls().iter_rows():
+                    assert value == (4 if metric == "loss" else 1) - (step - 1000) / slope
+
+
 def test_words_of_python_are_no_damage(tmp_path: Path) -> None:
     document = {"step": [0, 1, 2, 3, 4, 5], "loss": [1.0, float("nan"), float("inf"), -float("inf"), None, 2.0]}
     records = read(tmp_path, str(document).replace("'", '"'))
