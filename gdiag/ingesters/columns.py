@@ -15,7 +15,7 @@ from gdiag.ingesters.claims import Plan
 from gdiag.ingesters.objectives import adversaries, variational
 from gdiag.ingesters.ranks import with_rank_rows
 from gdiag.ingesters.reading import Options, Reading
-from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps, is_step
+from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps, is_step, whole_steps
 from gdiag.model import Source, Value
 from gdiag.schema import KEYS, STEP_METRICS, LayerColumn, empty
 
@@ -211,7 +211,11 @@ def _steps(data: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFrame, l
     notes: list[str] = []
     if "step" in data.columns:
         if is_step(data["step"]).any():
-            return fill_steps(data)
+            data, said = whole_steps(data)
+            if said and data["epoch"].count():
+                columns.setdefault("epoch", columns["step"])
+            filled, more = fill_steps(data)
+            return filled, [*said, *more]
         if data["step"].count():
             notes = ["no step is a finite number below 2^62"]
     data = data.drop("step", strict=False)

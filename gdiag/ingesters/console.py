@@ -14,6 +14,7 @@ from gdiag.errors import InputError
 from gdiag.ingesters import columns, console_evaluations, evidence, fields, nonfinite_lines, raw_lines
 from gdiag.ingesters import text as console
 from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.rows import fractional
 from gdiag.model import Value
 
 Fix = Callable[[pl.DataFrame], pl.DataFrame]
@@ -178,8 +179,8 @@ def lines_with(table: pl.DataFrame, marker: str, needs: Sequence[str] = ()) -> p
 
 
 def with_prefix(wide: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """`prefix` replaced by the `rank` and `time` it says; `step` as whole number."""
-    if "step" in wide.columns:
+    """`prefix` replaced by the `rank` and `time` it says; `step` as whole number where it is not counted in fractions."""
+    if "step" in wide.columns and not fractional(wide["step"]):
         wide = wide.with_columns(pl.col("step").cast(pl.Int64, strict=False))
     prefix = wide["prefix"].fill_null("") if "prefix" in wide.columns else pl.Series([], dtype=pl.String)
     wide = wide.drop("prefix", strict=False)

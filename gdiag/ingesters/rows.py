@@ -21,6 +21,12 @@ _SHARED: Final = (
     "seq_len",
 )
 """Metrics that any row may carry and that do not make it a training row."""
+_FRACTIONS: Final = 0.25
+"""Share of fractions among steps from which they are no damage: of steps of a half every other one is whole."""
+_OFF: Final = 0.05
+"""How far a count of fractions may be off a whole number, for what is printed is rounded."""
+_COUNTED: Final = 1e9
+"""Counts of fractions above this are no counts."""
 
 
 def is_step(step: pl.Series) -> pl.Series:
@@ -41,6 +47,35 @@ def fill_steps(data: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
             f"{missing} {'row' if missing == 1 else 'rows'} without a step {'takes' if missing == 1 else 'take'} the step of the row before"
         ],
     )
+
+
+def fractional(step: pl.Series) -> bool:
+    """Whether steps are counted in fractions, such as of an epoch: many of the numbers are no whole ones."""
+    if not step.dtype.is_float():
+        return False
+    told = step.filter(is_step(step))
+    return bool(told.len()) and int((told != told.floor()).sum()) > _FRACTIONS * told.len()
+
+
+def whole_steps(data: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """`step` in whole numbers, in the order and, where they are multiples of one fraction, in the distances that it had.
+
+    Steps in fractions stay as `epoch` where nothing else gives it.
+    """
+    if not fractional(data["step"]):
+        return data, []
+    step = pl.when(is_step(data["step"])).then(pl.col("step"))
+    told = data.select(step).to_series().drop_nulls().unique().sort()
+    unit = float(str(told.diff().min())) if told.len() > 1 else 1.0
+    counts = told / unit if unit > 0 else told
+    even = (
+        unit > 0 and float(str(counts.abs().max())) < _COUNTED and bool(((counts - counts.round()).abs() < _OFF).all())
+    )
+    number = (step / unit).round() if even else step.rank("dense").cast(pl.Float64) - 1
+    first, last = (f"{told[i]:.6g}" for i in (0, -1))
+    how = f"counted in units of {unit:.6g}" if even else "numbered from 0 in their order"
+    kept = [] if "epoch" in data.columns and data["epoch"].count() else [pl.col("step").alias("epoch")]
+    return data.with_columns(number.alias("step"), *kept), [f"steps are fractions from {first} to {last}: {how}"]
 
 
 def drop_empty(data: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

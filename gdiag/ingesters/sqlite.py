@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from typing import Final
 
 import polars as pl
@@ -77,12 +78,17 @@ def _trackio(store: sqlite3.Connection, names: set[str]) -> pl.DataFrame:
 
 def _mlflow(store: sqlite3.Connection) -> pl.DataFrame:
     query = (
-        "select run_uuid, step, max(timestamp) as timestamp, key, value, is_nan from metrics "
-        f"group by run_uuid, step, key order by run_uuid, step limit {_MOST}"
+        "select run_uuid, step, timestamp, key, value, is_nan from metrics "
+        f"order by run_uuid, timestamp, rowid limit {_MOST}"
     )
-    rows: dict[tuple[str, int], dict[str, flat.Cell]] = {}
-    for run, step, time, key, value, nan in store.execute(query):
-        row = rows.setdefault((str(run), int(step or 0)), {"run": str(run), "step": int(step or 0)})
+    # A metric that has a step once more was logged by a run that was taken up, or several times: rows of their own.
+    rows: dict[tuple[str, int, int], dict[str, flat.Cell]] = {}
+    seen: Counter[tuple[str, int, str]] = Counter()
+    for name, at, time, key, value, nan in store.execute(query):
+        run, step = str(name), int(at or 0)
+        again = seen[run, step, str(key)]
+        seen[run, step, str(key)] += 1
+        row = rows.setdefault((run, step, again), {"run": run, "step": step})
         row["timestamp"] = _cell(time)
         row[str(key)] = float("nan") if nan else _cell(value)
     return flat.to_frame(list(rows.values()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -228,3 +229,31 @@ def test_rows_of_ranks_keep_their_rank() -> None:
 
 def test_the_largest_double_is_an_infinity() -> None:
     assert steps_of(step=[0, 1], loss=[1.0, 1.7976931348623157e308])["loss"].to_list() == [1.0, float("inf")]
+
+
+@pytest.mark.parametrize("metric", [lambda i: 4 - i / 100, lambda _: 2.0])
+@pytest.mark.parametrize(
+    ("steps", "whole"),
+    [
+        ([i / 2 for i in range(1, 101)], [*range(1, 101)]),
+        ([round(i / 3, 4) for i in range(1, 101)], [*range(1, 101)]),
+        ([i / 10 for i in range(0, 500, 5)], [*range(100)]),
+        ([i / 2 for i in range(50)] + [i / 2 for i in range(30, 80)], [*range(50), *range(30, 80)]),
+        ([i**0.5 for i in range(100)], [*range(100)]),
+    ],
+)
+def test_steps_in_fractions_keep_every_row(
+    steps: list[float], whole: list[int], metric: Callable[[int], float]
+) -> None:
+    frame = pl.DataFrame({"step": steps, "loss": [metric(i) for i in range(100)]})
+    got = canonicalise(frame, Options())
+    assert got.steps["step"].to_list() == whole
+    assert got.steps["epoch"].to_list() == steps
+    assert "steps are fractions" in got.notes[0]
+
+
+def test_a_fraction_among_whole_steps_is_damage() -> None:
+    frame = pl.DataFrame({"step": [float(i) if i != 50 else 50.25 for i in range(100)], "loss": [2.0] * 100})
+    got = canonicalise(frame, Options())
+    assert got.steps["step"].to_list() == [*range(100)]
+    assert "epoch" not in got.steps.columns

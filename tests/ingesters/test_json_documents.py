@@ -167,6 +167,19 @@ def test_sacred(tmp_path: Path) -> None:
     assert records.steps.select("step", "loss", "eval_loss").rows() == [(1, 2.0, None), (2, None, 2.0), (3, 1.0, 1.0)]
 
 
+def test_sacred_steps_that_come_again_and_in_halves(tmp_path: Path) -> None:
+    steps = [*range(50), *range(40, 90)]
+    metric = {"steps": steps, "timestamps": ["2024-01-01T00:00:00"] * 100, "values": [4 - i / 50 for i in range(100)]}
+    once = {**metric, "steps": [60, 70], "values": [3.0, 2.5]}
+    records = loaded(tmp_path, {"training.loss": metric, "val_loss": once}, None)
+    told = records.steps.drop_nulls("loss")
+    assert told["step"].to_list() == steps
+    assert told["loss"].to_list() == metric["values"]
+    assert records.steps.drop_nulls("eval_loss").select("step", "eval_loss").rows() == [(60, 3.0), (70, 2.5)]
+    halves = loaded(tmp_path, {"training.loss": {**metric, "steps": [i / 2 for i in range(1, 101)]}}, None)
+    assert halves.steps.select("step", "epoch").rows() == [(i, i / 2) for i in range(1, 101)]
+
+
 VALUES = [{"dtype": "float64", "py/object": "numpy.float64", "value": 4.0}, *(3 - i / 64 for i in range(59))]
 METRICS = {
     name: {"steps": list(range(60)), "timestamps": [f"2024-01-01T00:00:{i:02d}" for i in range(60)], "values": values}

@@ -292,6 +292,21 @@ def test_mlflow_store(tmp_path: Path) -> None:
     assert str(load([tmp_path]).steps["loss"].to_list()) == "[3.0, nan, inf]"
 
 
+def test_steps_that_an_mlflow_store_holds_again_are_rows(tmp_path: Path) -> None:
+    steps = [*range(50), *range(40, 90)]
+    with sqlite3.connect(tmp_path / "mlflow.db") as store:
+        store.execute(
+            "create table metrics (key text, value real, timestamp integer, run_uuid text, step integer, is_nan boolean)"
+        )
+        rows = [
+            (key, float(i), 1_700_000_000_000 + i, "r", s, 0) for i, s in enumerate(steps) for key in ("loss", "lr")
+        ]
+        store.executemany("insert into metrics values (?, ?, ?, ?, ?, ?)", rows)
+    store.close()
+    records = load([tmp_path])
+    assert records.steps.select("step", "loss", "lr").rows() == [(s, float(i), float(i)) for i, s in enumerate(steps)]
+
+
 def test_a_store_without_metrics_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "x.db") as store:
         store.execute("create table other (a)")
