@@ -2,9 +2,9 @@
 
 What it checks: windowed sums of robust deviations from the run's own recent level (winsorised, so that no single row
 can fill a window) over the threshold, with a peak well above the noise. What is over in one to three rows counts where
-the run's other rows let expect fewer than one such stretch in two million rows, in the loss alone or in loss and gradient
-norm together; a single row of the loss alone needs some 20 times the noise for that, or a run that shows how rare such
-rows are. A rise at the start of a new cycle of the schedule, or with longer sequences, is information. Spikes that repeat
+the run's other rows let expect next to none that far out: in the loss and the gradient norm together, where both leave
+their noise (from 4.5 times that of the loss on), or in the loss alone, where a single row of a run with normal noise needs
+9 to 15 times the noise, of one with heavy tails more. A rise at the start of a new cycle of the schedule, or with longer sequences, is information. Spikes that repeat
 are GD103, levels that stay up GD105, divergences GD104.
 
 Why it matters: steps are lost while the loss recovers, and an after-effect means that the model was harmed. Most spikes

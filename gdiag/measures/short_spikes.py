@@ -12,7 +12,7 @@ this holds by chance.
    step the figure is held against the same figure of all other rows, of all other windows, and loses as much as those
    thin out more slowly than independence has it.
 4. A run of n rows holds n exp(-rarity) such windows by chance. A window is told where that is below its share of the
-   budget: RATE false alarms in 100,000 rows, thus n RATE / 100,000 in this run (and not less in short ones).
+   budget: RATE false alarms in 100,000 rows, thus n RATE / 100,000 in this run, and not less than LEAST in a short one.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ Stretch = tuple[int, int]
 
 RATE: Final = 0.05
 """A twentieth of a false alarm in 100,000 rows for each of six windows: under a third of what all checks may have together."""
+LEAST: Final = 0.0005
+"""The figure of chance that is told in every run, however short: that of 1,000 rows. The tails are drawn so far out that
+single rows are rarer than their figure says: of 776 healthy runs (1,000 rows in the median) the least figure is 0.0053 in the
+loss alone, the next 0.011, and 0.017 and 0.052 in loss and gradient norm together. Their limits lie below (0.003, 0.01)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +54,22 @@ class Window:
     """Least peak over what the run has gained."""
     most: int
     """So many are looked at, farthest first, and told together."""
+    peak: float = 6.0
+    """Least peak, in robust standard deviations of the loss: what is called an outlier."""
     rate: float = RATE
     """False alarms allowed in 100,000 rows."""
+    least: float = LEAST
+    """False alarms allowed in a run."""
 
 
 WINDOWS: Final = (
     Window(3, with_gradient=True, share=0.01, most=10), Window(3, with_gradient=False, share=0.03, most=10),
     Window(2, with_gradient=True, share=0.01, most=10), Window(2, with_gradient=False, share=0.03, most=10),
-    Window(1, with_gradient=True, share=0.01, most=2), Window(1, with_gradient=False, share=0.03, most=10),
+    Window(1, with_gradient=True, share=0.01, most=2, peak=4.5, least=0.01),
+    Window(1, with_gradient=False, share=0.03, most=10, least=0.003),
 )  # fmt: skip
 """Widest first: rows of what was found count in no tail. In loss and gradient norm together two single rows are told at
-most: more are the run's hard batches, which raise both. In 1,024 healthy runs (real ones, trained networks, two
-generators; 1,422,000 rows, 438,000 of them looked at only at the end) none of the six tells anything, and the least expected
-number of single rows as far as a run's farthest is 0.003."""
-PEAK_Z: Final = 6.0
-"""Least peak, in robust standard deviations of the loss: what is called an outlier."""
-SHORT_RUN: Final = 1000
-"""Rows below which the budget is that of a run of so many: one alarm in 300 runs, however short they are."""
+most: more are the run's hard batches, which raise both."""
 MANY_CHANCE: Final = 0.1
 """Several windows are told together where chance gives fewer than this that are as far out as the least of them."""
 BACK_ROWS, BACK_Z = 4, 3.0
@@ -102,7 +105,7 @@ def short_spikes(path: Path, found: Scan, start: float) -> list[Stretch]:
     rare: dict[bool, Rarities] = {}
     for window in WINDOWS:
         joint = window.with_gradient
-        high = (z >= PEAK_Z) & (excess >= window.share * gained)
+        high = (z >= window.peak) & (excess >= window.share * gained)
         if free.sum() < LEAST_ROWS or not (free & high).any() or (joint and gradient is None):
             continue
         if joint not in rare:
@@ -183,7 +186,7 @@ def unlikely(rare: Rarities, window: Window, high: Bools) -> list[int]:
         # Several single rows are how hard batches come; several stretches at once are as rare as all of them together.
         many = len(chosen) if rows > 1 else 1
         chance = expected**many / factorial(many) if expected < MANY_CHANCE else 1.0
-        if chance < window.rate * max(count, SHORT_RUN) / 100_000:
+        if chance < max(window.least, window.rate * count / 100_000):
             break
         chosen.pop()
     return sorted(chosen)

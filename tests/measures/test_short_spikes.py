@@ -37,7 +37,7 @@ def told(heights: list[float], norms: list[float] | None = None, rows: int = 200
 @pytest.mark.parametrize(
     ("heights", "norms", "rows"),
     [
-        ([30.0], None, 1), ([12.0], None, 0), ([7.0], [7.0], 1), ([7.0], [0.0], 0), ([5.0], [9.0], 0), ([8.0, 8.0], None, 2),
+        ([30.0], None, 1), ([8.0], None, 0), ([7.0], [7.0], 1), ([7.0], [0.0], 0), ([5.0], [9.0], 1), ([4.0], [9.0], 0), ([8.0, 8.0], None, 2),
         ([8.0, 0.0], None, 0), ([8.0, 5.0, 3.0], None, 3), ([9.0, 4.0], [9.0, 4.0], 2), ([7.0, 3.0, 3.0], [5.0, 3.0, 3.0], 3),
     ],
 )  # fmt: skip
@@ -55,6 +55,23 @@ def test_a_level_that_stays_up_is_no_short_spike() -> None:
 def test_the_budget_of_all_windows_is_a_third_of_an_alarm() -> None:
     assert sum(window.rate for window in WINDOWS) < 1 / 3
     assert {window.rows for window in WINDOWS} == {1, 2, 3}
+
+
+def test_a_short_run_is_given_the_least_figure_of_its_window_and_a_long_one_its_rate() -> None:
+    rng = np.random.default_rng(11)
+    cells = rng.normal(size=(1, 1000))
+    cells[0, 500] = 12.0
+    high = cells[0] > 11
+
+    def found(least: float, rate: float) -> bool:
+        return bool(
+            unlikely(rarities(cells, np.ones(1000, dtype=bool)), replace(WINDOWS[-1], least=least, rate=rate), high)
+        )
+
+    assert found(least=0.05, rate=0.0)
+    assert not found(least=1e-6, rate=0.0)
+    assert found(least=0.0, rate=5.0)
+    assert not found(least=0.0, rate=1e-4)
 
 
 def noise(kind: str, rows: int, rng: np.random.Generator) -> Floats:
@@ -75,7 +92,7 @@ def test_noise_is_told_as_often_as_it_may_be(kind: str, rows: int, columns: int)
 
     Hard batches are the exception for single rows, where a run of 300 rows holds too few of them to show their tail.
     """
-    window = Window(rows, with_gradient=columns == 2, share=0.0, most=1, rate=0.05 * 100_000 / 1000)
+    window = Window(rows, with_gradient=columns == 2, share=0.0, most=1, least=0.05)
     rng, every = np.random.default_rng(7), np.ones(300, dtype=bool)
     alarms = sum(bool(unlikely(rarities(noise(kind, 300, rng)[:columns], every), window, every)) for _ in range(200))
     expected = 200 * 0.05 * (5 if kind == "hard batches" and rows == 1 else 1)
