@@ -1,7 +1,7 @@
 """Single rows stand far above the level of the loss.
 
 What it checks: rows more than six robust standard deviations above the run's own level, outside every spike, after which
-the loss is where it was before. Reported once per run, with their rate. Rows at equal distances are a warning, unless
+the loss is where it was before. Reported once per run, with their rate: a few, or one that stands far out. Rows at equal distances are a warning, unless
 they are the last of each epoch, where a batch may be small.
 
 Why it matters: real training noise is skewed and heavy-tailed; such rows are batches that are hard to predict and harm
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdiag.analyzers.loss_evidence import noises
 from gdiag.measures.repeats import equal_distance
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import Ints, interval
@@ -25,23 +26,27 @@ NAME = "hard-batches"
 NEEDS: tuple[str, ...] = ("steps.loss",)
 
 
-def analyze(run: RunView, *, rows: int = 3) -> list[Finding]:
+def analyze(run: RunView, *, rows: int = 3, far: float = 10.0) -> list[Finding]:
     """At most one finding.
 
     Thresholds:
-        rows: fewest such rows that are worth saying.
+        rows: fewest such rows that are worth saying …
+        far: … unless one is so many robust deviations out.
     """
     view = run.losses[0]
     hard = view.hard_rows
-    if len(hard) < rows:
+    if not len(hard) or (len(hard) < rows and view.scan.z[hard].max() < far):
         return []
     curve = view.path.curve("loss")
     judged = max(1, len(curve) - view.scan.warmup)
     worst = int(hard[view.scan.z[hard].argmax()])
     rate = 1000 * len(hard) / judged
+    farthest = f"{noises(float(view.scan.z[worst]))} times, at step {int(curve.step[worst])}"
     said = (
         f"{len(hard)} single rows stand over six times the noise above the loss's level ({rate:.2g} per 1,000 rows), "
-        f"the farthest at step {int(curve.step[worst])}"
+        f"the farthest {farthest}"
+        if len(hard) > 1
+        else f"A single row stands above the loss's level by its noise {farthest}, and the next is back"
     )
     where = run.where(curve.finite.row(int(hard[0])), last_step=int(curve.step[hard[-1]]))
     evidence = (

@@ -27,7 +27,15 @@ def test_quiet_on_plain_noise() -> None:
 
 
 def test_threshold_sets_the_least_count() -> None:
-    assert analyze(view({"loss": hard(9)}), rows=10) == []
+    assert analyze(view({"loss": hard(9)}), rows=10, far=1000.0) == []
+
+
+def test_one_row_is_said_where_it_stands_far_out() -> None:
+    loss = learning(2000)
+    loss[900] += 0.45
+    (finding,) = analyze(view({"loss": loss}), far=6.0)
+    assert (finding.severity, finding.where.step, finding.number("rows")) == (Severity.INFO, 900, 1)
+    assert analyze(view({"loss": loss}), far=30.0) == []
 
 
 def test_rows_at_equal_distances_are_a_warning() -> None:
