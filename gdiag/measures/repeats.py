@@ -30,6 +30,8 @@ class Series:
     """Median learning rate at the onsets over its peak."""
     same_samples: bool
     """At least two onsets lie at overlapping sample ids."""
+    period: float | None
+    """Steps from onset to onset, None where they have no equal distance."""
 
 
 def _spikes(view: LossView) -> list[LossEvent]:
@@ -61,7 +63,8 @@ def spike_series(view: LossView) -> Series | None:
     events = _in_series(view)
     if not events:
         return None
-    gaps = np.diff([event.onset_step for event in events])
+    onsets = np.array([event.onset_step for event in events])
+    gaps = np.diff(onsets)
     shares: list[float] = []
     samples: list[tuple[int, int]] = []
     for event in events:
@@ -74,7 +77,7 @@ def spike_series(view: LossView) -> Series | None:
     same = any(a[1] > b[0] for a, b in pairwise(samples))
     return Series(
         tuple(events), _kendall(gaps.tolist()), _kendall([event.excess for event in events]),
-        float(np.median(shares)) if shares else None, same,
+        float(np.median(shares)) if shares else None, same, equal_distance(onsets, view.every),
     )  # fmt: skip
 
 

@@ -90,7 +90,7 @@ RULES: Final[tuple[Rule, ...]] = (
     # a moved batch statistic is as near to proof as a log comes.
     Rule("bad_batch", "data", 2.2, odd_batch),
     Rule("bad_batch", "data", 2.0, flagged("returns_at_same_samples", "spikes return at the same samples", "GD115", "GD103")),
-    Rule("bad_batch", "data", 2.0, at_least("period", 1, "single rows come back every {:.0f} steps, as data that are read again each time do", "GD106")),
+    Rule("bad_batch", "data", 2.0, at_least("period", 1, "they come back every {:.0f} steps, as data that are read again each time do", "GD106", "GD103")),
     Rule("bad_batch", "data", -0.8, plain_entropy),
     Rule("bad_batch", "loss", 0.7, no_after_effect),
     Rule("bad_batch", "loss", -0.7, after_effect),

@@ -23,6 +23,8 @@ def test_six_spikes_are_one_finding() -> None:
     assert finding.where.step == pytest.approx(500, abs=1)
     assert finding.number("spikes") == 6
     assert finding.number("median_gap") == pytest.approx(250, abs=3)
+    assert finding.number("period") == pytest.approx(250, abs=3)
+    assert "every 250 steps" in finding.message
     assert loss_spike.analyze(run) == []
 
 
@@ -31,6 +33,7 @@ def test_single_rows_count_too() -> None:
     loss[[700, 1100, 1500]] += 6
     (finding,) = analyze(view({"loss": loss}))
     assert finding.measure("onsets") == "700, 1100, 1500"
+    assert finding.number("period") is None  # three may stand so by chance
 
 
 def test_spikes_at_the_same_samples_are_told() -> None:
