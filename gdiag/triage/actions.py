@@ -92,6 +92,8 @@ def skip_samples(case: Case) -> str:
         return f"Skip samples {case.data.first_sample}–{case.data.last_sample - 1} (or 200–500 batches around them) and go on"
     if case.onset is None:
         return "Skip the batches around the onset and go on"
+    if _period(case) is not None:
+        return "Leave that shard out, or skip the batches of these steps in each round, and go on"
     lasts = case.last is not None and case.last > case.onset
     span = f"batches of steps {case.onset}–{case.last}" if lasts else f"batch of step {case.onset}"
     return f"Skip the {span} (PaLM skipped 200–500) and go on"
@@ -99,6 +101,10 @@ def skip_samples(case: Case) -> str:
 
 def inspect_batch(case: Case) -> str:
     """Look at the data before blaming it."""
+    if (period := _period(case)) is not None:
+        steps = case.value("onsets", "GD103") or case.value("steps", "GD106")
+        few = ", ".join(str(steps).split(", ")[:3])
+        return f"Find what the run reads every {period:.0f} steps: the batches of steps {few} … share a shard, a file or the end of an epoch; filter it if it is garbled"
     if case.data is not None:
         return f"Inspect samples {case.data.first_sample}–{case.data.last_sample - 1}: token mix, length, repeats, encoding; filter their source if it is garbled"
     return "Find the onset's batch from the loader's seed and position and inspect its token mix, length and repeats; filter its source if it is garbled, and log sample ids from now on"
@@ -108,7 +114,15 @@ def keep_going(case: Case) -> str:
     """A recovered spike needs no rollback."""
     if case.value("recovered", "GD102") is False:
         return roll_back(case)
+    if (period := _period(case)) is not None and case.onset is not None and case.last is not None:
+        due = case.onset + period * (1 + (case.last - case.onset) // period)
+        return f"Each spike is over by itself: no rollback is needed, and the next is due near step {due:.0f}"
     return "The loss recovered: go on, no rollback is needed unless spikes return"
+
+
+def _period(case: Case) -> float | None:
+    """Steps from one spike or far row to the next where they come at equal distances."""
+    return case.number("period", "GD103", "GD106")
 
 
 def replay_batch(case: Case) -> str:

@@ -74,6 +74,19 @@ def sure(cause: str) -> tuple[Cause, ...]:
     return (Cause(cause, 0.9, "high"),)
 
 
+def test_spikes_at_equal_distances_lead_to_what_is_read_then() -> None:
+    evidence = (Measure("period", 250.0, "step"), Measure("onsets", "340, 590, 840, 1090"))
+    lead = Finding(
+        "GD103", "repeated-spikes", Severity.WARNING, "spikes", Location(run="run", step=340, last_step=1100), evidence
+    )
+    made = Case("repeated_spikes", lead, (lead,), facts=RunFacts("run"), onset=340, last=1100)
+    texts = [action(made) for action in ACTIONS["bad_batch"]]
+    assert texts[0].endswith("the next is due near step 1340")
+    assert "every 250 steps" in texts[1]
+    assert "steps 340, 590, 840 …" in texts[1]
+    assert "340–1100" not in texts[2]
+
+
 @pytest.mark.parametrize("cause", CAUSES)
 def test_every_cause_has_an_action(cause: str) -> None:
     texts = [action(case()) for action in ACTIONS[cause]]
