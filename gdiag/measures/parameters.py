@@ -15,8 +15,10 @@ from gdiag.measures.curves import Curve
 from gdiag.measures.layers import Floats, LayerTable, spans
 from gdiag.schema import LayerColumn
 
-ROUNDING = 2e-6
-"""Relative step of a norm written with six digits: smaller moves are not seen."""
+MOST_DIGITS = 6
+"""Significant digits of a norm beyond which what was written is not asked: 2e-6 of it is the least move that is seen."""
+LOOKED_AT = 200
+"""Rows that tell how many digits a column is written with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def jumps(table: LayerTable, lr: Curve | None = None, factor: float = 10.0, leas
         move = np.abs(np.diff(filled, axis=0, prepend=filled[:1]))
         move = np.where(np.isfinite(values), move, np.nan)
         quantum = np.where(move > 0, move, np.inf).min(axis=0, initial=np.inf)  # the last digit written, or less
-        floor = np.maximum(ROUNDING * np.abs(filled), np.where(np.isfinite(quantum), 2 * quantum, 0.0))
+        floor = np.maximum(2 * last_digit(filled), np.where(np.isfinite(quantum), 2 * quantum, 0.0))
         pace = np.maximum(move, floor) / rate[:, None]
         for start, stop, begin in spans(len(values), _block(len(values))):
             if start < 8:
@@ -85,6 +87,30 @@ def jumps(table: LayerTable, lr: Curve | None = None, factor: float = 10.0, leas
                 excess = float(pace[row, j] / most[j])
                 found.append(Jump(first + j, row, float(filled[row - 1, j]), float(values[row, j]), excess, single))
     return found
+
+
+def last_digit(values: Floats) -> Floats:
+    """One unit in the last significant digit of each of `values`, (rows, columns), where a column has so few; 1e-6 of it else.
+
+    A norm that is written with three digits moves by a whole unit or not at all, and by ten times that above a power of ten.
+    """
+    some = values[:: max(1, len(values) // LOOKED_AT)]
+    unit: Floats = np.abs(values) * 10.0**-MOST_DIGITS
+    for column in range(values.shape[1]):
+        here = some[np.isfinite(some[:, column]), column]
+        for digits in range(2, MOST_DIGITS):
+            units = here / _unit(here, digits)
+            if np.abs(units - np.round(units)).max(initial=0.0) < 1e-6:
+                unit[:, column] = _unit(values[:, column], digits)
+                break
+    return unit
+
+
+def _unit(values: Floats, digits: int) -> Floats:
+    """10^n, one unit in the last of so many significant digits; of 0 as of 1."""
+    size = np.abs(values)
+    there: Floats = 10.0 ** (np.floor(np.log10(np.where(size > 0, size, 1.0))) - digits + 1)
+    return there
 
 
 def whole_network(curve: Curve) -> LayerTable:

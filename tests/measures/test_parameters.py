@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.measures.growth import sustained_growth
-from gdiag.measures.parameters import jumps, trend
+from gdiag.measures.parameters import jumps, last_digit, trend
 from tests.analyzers.made_layers import Floats, layered, names
 
 
@@ -50,6 +50,25 @@ def test_rounded_norms_are_no_jumps() -> None:
     table = layered(params=params).layer_table("param_norm")
     assert table is not None
     assert jumps(table) == []
+
+
+def test_norms_of_three_digits_move_by_a_unit_where_they_are_large() -> None:
+    """At 0.05 the last digit is 1e-4, at 5.8 it is 0.01: that a norm has moved by less later makes no jump of it."""
+    rows = np.arange(600)
+    fall = np.where(rows < 300, 5.81 - 2e-4 * rows, 5.75 * np.exp(-(rows - 300) / 60))
+    lr = np.minimum(1.0, (rows + 1) / 30) * 1e-3
+    written = np.array([float(f"{v:.3g}") for v in fall])
+    view = layered(params={n: written for n, _, _ in names(2)}, steps={"lr": lr})
+    table = view.layer_table("param_norm")
+    assert table is not None
+    assert [jump for jump in jumps(table, view.series("lr")) if jump.row < 300] == []
+
+
+def test_the_last_digit_is_that_of_the_column() -> None:
+    few, many = np.array([5.79, 0.123, 0.0, 121.0, np.nan]), np.array([5.79, 0.123456789, 1.0, 1.0, 2.0])
+    unit = last_digit(np.column_stack([few, many]))
+    assert unit[:4, 0] == pytest.approx([0.01, 0.001, 0.01, 1.0])
+    assert unit[:, 1] == pytest.approx(1e-6 * many)
 
 
 def test_gaps_and_non_finite_values_are_bridged() -> None:
