@@ -58,6 +58,9 @@ ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", 
 SHARP: Final = frozenset({"GD101", "GD102", "GD109", "GD117", "GD118", "GD208", "GD302", "GD306"})
 """Findings dated to the row: they date a slow rise, whose own onset is only known to a few blocks of rows."""
 
+BLUNT: Final = frozenset({"GD213"})
+"""Findings dated to a quarter of the run: they date only what nothing else does."""
+
 NUMBERS: Final = frozenset({"GD101", "GD112", "GD116", "GD204"})
 """Findings about numbers that are not finite, or about the loss scale that keeps them so: programs stop over them."""
 
@@ -257,6 +260,7 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
         alarms = [f for f in alarms if f.code in SHARP] or alarms
     else:
         alarms = [f for f in alarms if f.measure("slow") is not True]
+    alarms = [f for f in alarms if f.code not in BLUNT] or alarms
     # The loss is flat from about some block on; where the rate was gone is known to the row.
     alarms = [f for f in alarms if f.code == "GD303"] or alarms
     steps = [f.where.step for f in alarms if f.where.step is not None]

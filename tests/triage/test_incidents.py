@@ -184,6 +184,13 @@ def test_periodic_steps_cost_the_slow_ones() -> None:
     assert incidents(finding("GD503", 100, 800, INFO, evidence=evidence))[0].cost.steps == 8
 
 
+def test_what_is_dated_to_a_quarter_of_the_run_dates_no_jump() -> None:
+    jump, rough = finding("GD208", 573, severity=CRITICAL, layer="inp"), finding("GD213", 550, 799)
+    (both,) = incidents(jump, rough)
+    assert (both.pattern, both.onset_step) == ("parameter_jump", 573)
+    assert incidents(rough)[0].onset_step == 550
+
+
 def test_a_lone_gradient_spike_changes_nothing() -> None:
     (incident,) = incidents(finding("GD206", 263, 264, INFO))
     assert incident.title == "Gradient norm jumps at step 263"
