@@ -69,11 +69,12 @@ def cells_of(lines: Lines, *, most: bool = False) -> pl.DataFrame:
     if cells.height != len(at) or not len(at):
         return cells.clear().with_columns(line=pl.lit(None, pl.Int64), n=pl.lit(None, pl.Int64))
     data = np.frombuffer(single, dtype=np.uint8)
-    ends, blanks = np.flatnonzero(data == ord("\n")), np.flatnonzero(data == ord(" "))
-    before = np.append(np.searchsorted(blanks, ends[: len(at) - 1]), len(blanks))
+    stops = data == ord("\n")
+    gaps = np.flatnonzero(stops | (data == ord(" ")))
+    ends = np.append(np.flatnonzero(stops[gaps]), len(gaps))[: len(at)]
     row = pl.col("type").is_in(TYPE_NAMES) & pl.col("size").is_not_null() & pl.col("count").is_not_null()
     rows = cells.select(row.fill_null(value=False)).to_series()
-    cells = cells.with_columns(line=pl.Series(at + 1), n=pl.Series(np.diff(before, prepend=0) - 3))
+    cells = cells.with_columns(line=pl.Series(at + 1), n=pl.Series(np.diff(ends, prepend=-1) - 4))
     return cells if rows.all() else cells.filter(rows)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters.nccl_rows import TYPES
+from gdiag.ingesters.nccl_rows import TYPES, each
 from gdiag.ingesters.text import redact
 
 _DEVICE: Final = (
@@ -57,28 +57,25 @@ _PATTERNS: Final[tuple[tuple[str, str, str, str], ...]] = (
 """Scope, key, a literal that the line holds, and the pattern whose group is the value."""
 
 
-def devices(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rank list (line, rank, group, pid, host, gpu, bus_id, model), and the lines that are not of it."""
+def devices(texts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rank list (line, rank, group, pid, host, gpu, bus_id, model), and the texts that are not of it."""
     text = pl.col("text").str
-    listed = lines["text"].str.contains(" device ", literal=True)
-    likely = lines.filter(listed)
+    listed = texts["text"].str.contains(" device ", literal=True)
+    likely, others = texts.filter(listed), texts.filter(~listed)
     found = _parted(likely)
-    odd = likely.join(found.select("line"), on="line", how="anti", maintain_order="left")
+    odd = likely.join(found, on="text", how="anti")
     if odd.height:
-        more = odd.select("line", p=text.extract_groups(_DEVICE)).unnest("p")
+        more = odd.with_columns(p=text.extract_groups(_DEVICE)).unnest("p")
         more = more.filter(pl.col("rank").is_not_null() & ~pl.col("model").str.contains(_ROW).fill_null(value=False))
-        more = more.with_columns(pl.col("model").replace("", None)).cast(found.schema, strict=False)
-        found = pl.concat([found, more]).sort("line")
-    if found.height < likely.height:
-        others = lines.join(found.select("line"), on="line", how="anti", maintain_order="left")
-    else:
-        others = lines.filter(~listed)
+        more = more.with_columns(pl.col("model").replace("", None)).select(found.columns)
+        found = pl.concat([found, more.cast(found.schema, strict=False)])
+        others = pl.concat([others, odd.join(found, on="text", how="anti")])
     # Thousands of ranks share few hosts and fewer models.
-    return found.with_columns(pl.col("host", "model").cast(pl.Categorical)), others
+    return each(found.drop("text").with_columns(pl.col("host", "model").cast(pl.Categorical))), others
 
 
-def _parted(lines: pl.DataFrame) -> pl.DataFrame:
-    """Device lines that are nothing else, parted at their words: ten times the speed of a pattern."""
+def _parted(texts: pl.DataFrame) -> pl.DataFrame:
+    """Device texts that are nothing else, parted at their words: ten times the speed of a pattern."""
 
     def cut(column: str, word: str, first: str, second: str) -> pl.Expr:
         return pl.col(column).str.splitn(word, 2).struct.rename_fields([first, second])
@@ -86,7 +83,7 @@ def _parted(lines: pl.DataFrame) -> pl.DataFrame:
     def number(name: str, kind: type[pl.DataType]) -> pl.Expr:
         return pl.col(name).str.strip_chars().cast(kind, strict=False)
 
-    parts = lines.select("line", cut("text", " on ", "who", "place")).unnest("text")
+    parts = texts.with_columns(cut("text", " on ", "who", "place").alias("p")).unnest("p")
     # The ranks of every run in a log stand in the same few places.
     places = (
         parts.select("place").unique().with_columns(cut("place", " device ", "host", "rest").alias("p")).unnest("p")
@@ -103,34 +100,37 @@ def _parted(lines: pl.DataFrame) -> pl.DataFrame:
     parts = parts.with_columns(cut("who", "Pid", "who", "pid").alias("who")).unnest("who")
     parts = parts.with_columns(cut("who", "Group", "rank", "group").alias("who")).unnest("who")
     parts = parts.select(
-        "line", "lead", number("rank", pl.Int32), number("group", pl.Int32), number("pid", pl.Int64), "place"
+        "text", "line", "lead", number("rank", pl.Int32), number("group", pl.Int32), number("pid", pl.Int64), "place"
     ).filter(pl.col("rank").is_not_null() & pl.col("lead").str.strip_chars("# ").eq(""))
-    return parts.join(places, on="place", maintain_order="left").select(
-        "line", "rank", "group", "pid", "host", "gpu", "bus_id", pl.col("model").replace("", None)
+    return parts.join(places, on="place").select(
+        "text", "line", "rank", "group", "pid", "host", "gpu", "bus_id", pl.col("model").replace("", None)
     )
 
 
-def facts(lines: pl.DataFrame) -> pl.DataFrame:
-    """What the lines say about versions, configuration, footers, failures and NCCL's choices: line, scope, key, value."""
+def facts(texts: pl.DataFrame) -> pl.DataFrame:
+    """What the texts say about versions, configuration, footers, failures and NCCL's choices: line, scope, key, value."""
     words = sorted({word for _, _, word, _ in _PATTERNS})
-    # Every run of a log prints the same settings: each text is looked at once.
-    texts = lines.select("text").unique().filter(pl.col("text").str.contains_any(words))
-    by_word = texts.with_columns(word=pl.col("text").str.extract_many(words, overlapping=True).list.unique())
-    parts = {str(key[0]): part for key, part in by_word.explode("word").partition_by("word", as_dict=True).items()}
+    said = texts.filter(pl.col("text").str.contains_any(words))
+    by_word = said.with_columns(word=pl.col("text").str.extract_many(words, overlapping=True).list.unique())
     hits = []
-    for order, (scope, key, word, pattern) in enumerate(_PATTERNS):
-        if word not in parts:
-            continue
-        found = parts[word].select(
-            "text", scope=pl.lit(scope), key=pl.lit(key), value=pl.col("text").str.extract(pattern), order=pl.lit(order)
+    for (word,), part in by_word.explode("word").partition_by("word", as_dict=True).items():
+        values = (
+            pl.col("text").str.extract(pattern).alias(str(order))
+            for order, (_, _, mine, pattern) in enumerate(_PATTERNS)
+            if mine == word
         )
-        found = found.drop_nulls("value")
-        if scope == "failure":
-            found = found.with_columns(value=pl.Series([redact(said) for said in found["value"]], dtype=pl.String))
-        hits.append(found)
+        hits.append(part.select("line", *values).unpivot(index="line", variable_name="order").drop_nulls("value"))
     if not hits:
         return pl.DataFrame(schema={"line": pl.Int64, "scope": pl.String, "key": pl.String, "value": pl.String})
-    return lines.join(pl.concat(hits), on="text").sort("line", "order").select("line", "scope", "key", "value")
+    found = pl.concat(hits).with_columns(pl.col("order").cast(pl.Int32))
+    scope, key = (pl.Series(names).gather(found["order"]) for names in list(zip(*_PATTERNS, strict=True))[:2])
+    failed = scope == "failure"
+    found = found.with_columns(
+        scope=scope,
+        key=key,
+        value=found["value"].scatter(failed.arg_true(), [redact(said) for said in found["value"].filter(failed)]),
+    )
+    return found.explode("line").sort("line", "order").select("line", "scope", "key", "value")
 
 
 def condensed(facts: pl.DataFrame) -> pl.DataFrame:

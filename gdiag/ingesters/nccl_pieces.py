@@ -99,7 +99,7 @@ def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
 def _scanned(piece: bytes, header: bytes) -> Found:
     """What a piece holds, its lines numbered from 1; header: the header above it with the line before, or nothing."""
     lines = Lines(piece)
-    above = nccl_rows.headers(nccl_rows.text_lines(header, -header.count(b"\n")))
+    above = nccl_rows.headers(nccl_rows.once(nccl_rows.text_lines(header, -header.count(b"\n"))))
     cells, others, new = _parted(lines, most=False)
     heads = pl.concat([above, new])
     if heads["per_iteration"].any():
@@ -107,14 +107,14 @@ def _scanned(piece: bytes, header: bytes) -> Found:
     plain = aligned(cells, heads)
     unfit = _mask(lines, cells["line"]) & ~_mask(lines, plain["line"])
     if unfit.any():
-        others = pl.concat([others, lines.texts(unfit)]).sort("line")
+        others = pl.concat([others, nccl_rows.once(lines.texts(unfit))])
     devices, others = nccl_facts.devices(nccl_rows.stripped(others))
     own, said = nccl_rows.split(others)
     odd, rejects = nccl_rows.rows(own, said, heads, plain["line"])
     if not heads["per_iteration"].any():
         plain, odd = (table.drop(nccl_rows.EXTRA, strict=False) for table in (plain, odd))
     rows = pl.concat([plain, odd], how="diagonal").sort("line", maintain_order=True) if odd.height else plain
-    begins = said.filter(pl.col("text").str.contains_any(_STARTS)).select("line")
+    begins = nccl_rows.each(said.filter(pl.col("text").str.contains_any(_STARTS))).select("line")
     facts = nccl_facts.facts(said)
     speaks = (b"algbw" in piece and b"busbw" in piece) or b"nThread " in piece
     speaks |= facts.filter(pl.col("scope").is_in(["failure", "footer", "version"])).height > 0
@@ -123,9 +123,9 @@ def _scanned(piece: bytes, header: bytes) -> Found:
 
 
 def _parted(lines: Lines, *, most: bool) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Cells of what may be rows, all other lines (line, text) and the headers among them."""
+    """Cells of what may be rows, all other texts and the headers among them."""
     cells = cells_of(lines, most=most)
-    others = lines.texts(~_mask(lines, cells["line"]))
+    others = nccl_rows.once(lines.texts(~_mask(lines, cells["line"])))
     return cells, others, nccl_rows.headers(others)
 
 

@@ -54,13 +54,26 @@ def text_lines(piece: bytes, first: int) -> pl.DataFrame:
     )
 
 
-def stripped(lines: pl.DataFrame) -> pl.DataFrame:
-    """`lines` (line, text) without launcher prefixes: mpirun tags, srun and hydra ranks, time stamps, pod names."""
+def once(lines: pl.DataFrame) -> pl.DataFrame:
+    """Each text of `lines` (line, text) once, with the list of its lines.
+
+    A log of many test runs says the same again and again: texts are looked at once and not line by line.
+    """
+    return lines.group_by("text").agg("line")
+
+
+def each(texts: pl.DataFrame) -> pl.DataFrame:
+    """What was found in texts for each of their lines, line ascending."""
+    return texts.explode("line").sort("line", maintain_order=True)
+
+
+def stripped(texts: pl.DataFrame) -> pl.DataFrame:
+    """`texts` without launcher prefixes: mpirun tags, srun and hydra ranks, time stamps, pod names."""
     text = pl.col("text")
     bare = text.str.starts_with(" ") | text.str.starts_with("#")
     # A test that fails names its own host.
     failed = text.str.contains(": Test ", literal=True)
-    return lines.with_columns(
+    return texts.with_columns(
         text=pl.coalesce(
             pl.when(~bare & ~failed).then(text).str.replace(_PREFIX, ""),
             pl.when(~bare & failed).then(text).str.replace(rf"^(?:{_LAUNCHER})+", ""),
@@ -69,12 +82,12 @@ def stripped(lines: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def split(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows (line, text, tokens from the size on) and all other lines; rows with other output glued in are in both."""
-    maybe = lines["text"].str.contains_any(_TYPE_WORDS)
+def split(texts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows (line, text, tokens from the size on) and all other texts; rows with other output glued in are in both."""
+    maybe = texts["text"].str.contains_any(_TYPE_WORDS)
     if not maybe.any():
-        return lines.clear().with_columns(tokens=pl.lit(None, pl.List(pl.String))), lines
-    candidates = lines.filter(maybe)
+        return each(texts.clear()).with_columns(tokens=pl.lit(None, pl.List(pl.String))), texts
+    candidates = texts.filter(maybe)
     text = pl.col("text")
     mixed = text.str.contains_any(_MIXED)
     cut = pl.when(mixed).then(text).str.replace(_GLUED, "").str.replace_all(r"\[\d+\]", "")
@@ -87,52 +100,40 @@ def split(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     shaped_mask = found.select(shaped.fill_null(value=False)).to_series()
     plain, rest = found.filter(shaped_mask), found.filter(~shaped_mask)
     odd = _anywhere(rest)
-    rows = pl.concat([plain, odd]).sort("line") if odd.height else plain
-    foreign = pl.concat([rest.join(odd, on="line", how="anti"), rows.filter("mixed")]).select("line", "text")
-    others = lines.filter(~maybe)
-    if foreign.height:
-        others = pl.concat([others, foreign]).sort("line")
-    return rows.select("line", "text", "tokens"), others
+    rows = pl.concat([plain, odd])
+    foreign = pl.concat([rest.join(odd, on="text", how="anti"), rows.filter("mixed")]).select(texts.columns)
+    return each(rows.select("line", "text", "tokens")), pl.concat([texts.filter(~maybe), foreign])
 
 
-def _anywhere(lines: pl.DataFrame) -> pl.DataFrame:
+def _anywhere(texts: pl.DataFrame) -> pl.DataFrame:
     """Rows behind a prefix that no launcher is known to print, and rows with thousands separators."""
-    odd = lines.with_columns(p=pl.col("body").str.extract_groups(_ANYWHERE)).unnest("p").drop_nulls("size")
+    odd = texts.with_columns(p=pl.col("body").str.extract_groups(_ANYWHERE)).unnest("p").drop_nulls("size")
     body = pl.concat_str(
         pl.col("size", "count").str.replace_all("[_,]", ""),
         pl.col("rest").str.replace_all(r"(\d)[_,](\d{3})", "${1}${2}"),
         separator=" ",
     )
-    return odd.with_columns(tokens=body.str.extract_all(r"\S+")).select(lines.columns)
+    return odd.with_columns(tokens=body.str.extract_all(r"\S+")).select(texts.columns)
 
 
-def headers(lines: pl.DataFrame) -> pl.DataFrame:
+def headers(texts: pl.DataFrame) -> pl.DataFrame:
     """Column headers: line, has_root, per_iteration, milliseconds, cpu_time, in_place_only."""
     text = pl.col("text")
-    found = lines.filter(text.str.contains("type", literal=True)).filter(text.str.contains(HEADER))
-    above = lines.filter(pl.col("line").is_in((found["line"] - 1).implode())).select(
-        line=pl.col("line") + 1,
-        in_place_only=text.str.contains("in-place", literal=True) & ~text.str.contains("out-of-place", literal=True),
+    found = texts.filter(text.str.contains("type", literal=True)).filter(text.str.contains(HEADER))
+    in_place = texts.filter(
+        text.str.contains("in-place", literal=True) & ~text.str.contains("out-of-place", literal=True)
     )
-    # A log repeats its headers.
-    kinds = (
-        found.select("text")
-        .unique()
-        .with_columns(
-            has_root=text.str.contains(r"\broot\b"),
-            per_iteration=text.str.contains("i_min", literal=True),
-            milliseconds=text.str.contains(r"\bbytes\s+N\b"),
-            cpu_time=text.str.contains("cputime", literal=True),
-            # Tables that were edited, and other tests that print like these, may have no column of wrong elements.
-            unchecked=~text.str.contains(r"wrong|error|\bres\b"),
-        )
+    found = found.select(
+        "line",
+        has_root=text.str.contains(r"\broot\b"),
+        per_iteration=text.str.contains("i_min", literal=True),
+        milliseconds=text.str.contains(r"\bbytes\s+N\b"),
+        cpu_time=text.str.contains("cputime", literal=True),
+        # Tables that were edited, and other tests that print like these, may have no column of wrong elements.
+        unchecked=~text.str.contains(r"wrong|error|\bres\b"),
     )
-    return (
-        found.join(kinds, on="text", how="left", maintain_order="left")
-        .drop("text")
-        .join(above, on="line", how="left", maintain_order="left")
-        .with_columns(pl.col("in_place_only").fill_null(value=False))
-    )
+    above = each(in_place)["line"]
+    return each(found).with_columns(in_place_only=(pl.col("line") - 1).is_in(above.implode()))
 
 
 def rows(
@@ -140,7 +141,7 @@ def rows(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Complete rows, one per side (in_place false, then true), and rejects (line, reason, text).
 
-    found, others: as `split` gives them, line ascending. taken: lines of rows read already. The result has line, size [B],
+    found, others: as `split` gives them. taken: lines of rows read already. The result has line, size [B],
     count, type, redop, root, in_place, time [µs], cpu_time, algbw, busbw [GB/s], wrong, t_min, t_max, t_p99 [µs], t_cv [%].
     """
     if not found.height:
@@ -244,7 +245,7 @@ def _completed(parts: pl.DataFrame, others: pl.DataFrame, taken: pl.Series) -> p
     short = parts.filter((missing > 0) & (pl.col("stamp") == 0))
     if not short.height:
         return parts
-    loose = others.filter(pl.col("text").str.contains(_FIGURE)).select(
+    loose = each(others.filter(pl.col("text").str.contains(_FIGURE))).select(
         "line", more=pl.col("text").str.replace(_GLUED, "").str.replace_all(r"\[\d+\]", "").str.extract_all(r"\S+")
     )
     figure = pl.element().cast(pl.Float64, strict=False).is_not_null() | (pl.element() == "N/A")
