@@ -39,7 +39,7 @@ EXTRA: Final = ("t_min", "t_max", "t_p99", "t_cv")
 FLAGS: Final = ("has_root", "per_iteration", "milliseconds", "cpu_time", "unchecked", "in_place_only")
 _CELLS: Final = 24
 """More than the cells of the longest row."""
-_SHAPE: Final = ["start", "width", "groups", "milliseconds"]
+_SHAPE: Final = ["op", "rooted", "width", "groups", "milliseconds"]
 _TORN: Final = "row without a complete set of figures"
 
 

@@ -46,6 +46,16 @@ def test_any_prefix_keeps_every_row(version: Version, prefix: str, collective: s
     assert figures(text(bench, version, prefix=prefix)) == figures(text(bench, version))
 
 
+def test_rows_with_a_root_and_rows_with_an_operation_behind_an_odd_prefix() -> None:
+    data = "".join(
+        text(Bench(name, sizes=BENCH.sizes), "2.0", prefix="10:20:30 node7 | ") for name in ("broadcast", "all_reduce")
+    )
+    reading = nccl_tests.read(Input("x", b"", content=data.encode()), Options())
+    assert reading.collectives is not None
+    told = reading.collectives.select(pl.col("redop").cast(pl.String), "root").unique(maintain_order=True)
+    assert told.rows() == [(None, 0), ("sum", None)]
+
+
 @settings(max_examples=10, deadline=None)
 @given(st.sampled_from(VERSIONS), st.data())
 def test_log_lines_between_and_inside_rows(version: Version, data: st.DataObject) -> None:
