@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError, UsageError
-from gdiag.ingesters import appended, checkpoints, envelopes, job_log, values
+from gdiag.ingesters import appended, checkpoints, envelopes, epoch_steps, job_log, values
 from gdiag.ingesters.assemble import assemble
 from gdiag.ingesters.files import HEAD, gather
 from gdiag.ingesters.formats import FORMATS, GUESSES
@@ -45,7 +45,7 @@ def load(paths: Sequence[str | Path], options: Options | None = None) -> Records
     refusals: list[str] = []
     for given in inputs:
         try:
-            readings.append(appended.apart(_read(given, options or Options()), given))
+            readings.append(appended.apart(epoch_steps.counted(_read(given, options or Options())), given))
         except InputError as error:
             refusals.append(str(error))
             readings.append(Reading(Source(given.path, "unknown", 0, notes=(str(error),))))

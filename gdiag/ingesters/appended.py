@@ -11,36 +11,22 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from gdiag.ingesters import evidence
+from gdiag.ingesters import counters, epoch_steps, evidence, loss_levels
+from gdiag.ingesters.loss_levels import NEW, ROWS, Verdict
 from gdiag.ingesters.reading import Input, Reading
 from gdiag.model import Exit
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Shapes = Callable[[int, int], set[bytes]]
-Verdict = Literal["another", "goes on", "same", "unsaid"]
 
-_ROWS: Final = 8
-"""Rows that a run has before another one can begin, …"""
-_NEW: Final = 3
-"""… and that the other one has at least."""
-_FIRST: Final = 5
 _LAST: Final = 20
-"""Rows whose median is the first and the last level of the loss."""
-_SIGMAS: Final = 4.0
-"""How far the levels of a run must lie apart for the loss to tell anything, in standard deviations of their difference."""
-_BACK: Final = 0.35
-"""Share of the way from the first to the last level within which a loss is back at the first one."""
-_STAYS: Final = 0.2
-"""Share of it that a loss which goes on may be off the last one."""
-_SAME: Final = 0.8
-"""Share of common steps with the same loss from which two stretches are one written twice."""
+"""Rows below a beginning that tell how the step advances."""
 _MOST: Final = 50
 """Places where the step falls back, beyond which a file is not looked at: writers that take turns, or no order."""
 _LARGEST: Final = 1 << 28
@@ -73,7 +59,7 @@ class _Begin:
 def apart(reading: Reading, given: Input) -> Reading:
     """The reading with its runs told apart, numbered from '1', and a note about each place where one might begin."""
     steps = reading.steps
-    if steps is None or steps.height < _ROWS + _NEW or steps["run"].count():
+    if steps is None or steps.height < ROWS + NEW or steps["run"].count():
         return reading
     rows = _leading(steps)
     places = _beginnings(rows["step"].to_numpy())
@@ -82,10 +68,16 @@ def apart(reading: Reading, given: Input) -> Reading:
     begins: list[_Begin] = []
     kept: list[_Begin] = []
     shapes = cache(partial(_shapes, cache(partial(_lines, given))))
+    step = rows["step"].to_numpy()
+    even = _even(step, places)
     for at in places:
-        found = _judged(reading, shapes, rows, begins[-1].row if begins else 0, at)
-        if found is not None:
-            (begins if found.verdict == "another" else kept).append(found)
+        found = _judged(reading, shapes, rows, begins[-1].row if begins else 0, at, even=even)
+        (begins if found.verdict == "another" else kept).append(found)
+    repeated = any(begin.verdict == "same" for begin in kept)
+    if even and not repeated and len(begins) < len(kept) and not _ended(reading.events, [*begins, *kept]):
+        lines = [_first_line(steps, begin) for begin in sorted([*begins, *kept], key=lambda begin: begin.row)]
+        advance = epoch_steps.usual_advance(step)
+        return epoch_steps.counted_by_lines(reading, lines, int(step[places[0] - 1] - step[places].min()) + advance)
     notes = [*reading.source.notes, *map(_said, kept)]
     if not begins:
         return reading if not kept else replace(reading, source=replace(reading.source, notes=tuple(notes)))
@@ -105,6 +97,7 @@ def apart(reading: Reading, given: Input) -> Reading:
 def _said(begin: _Begin) -> str:
     why = {
         "goes on": "the loss does not: the same run, restarted",
+        "counted": "epochs, tokens or the rate go on: the same run",
         "same": "the same losses follow: one run, written twice or repeated",
         "unsaid": "nothing tells another run: taken for a restart of the same one",
     }
@@ -112,12 +105,13 @@ def _said(begin: _Begin) -> str:
 
 
 def _leading(steps: pl.DataFrame) -> pl.DataFrame:
-    """`line`, `step`, `loss` of the rows that tell of the run: those of no rank, else of the first one; by line."""
+    """`line`, `step`, `loss` and counters of the rows that tell of the run: those of no rank, else of the first one; by line."""
     loss = pl.col("loss") if "loss" in steps.columns else pl.lit(None, pl.Float64).alias("loss")
     told = steps.filter(loss.is_not_null()) if "loss" in steps.columns and steps["loss"].count() else steps
     reduced = told.filter(pl.col("rank").is_null())
     one = reduced if reduced.height else told.filter(pl.col("rank") == pl.col("rank").min())
-    return one.select("line", "step", loss).drop_nulls(["line", "step"]).sort("line", maintain_order=True)
+    more = [name for name in counters.COLUMNS if name in one.columns]
+    return one.select("line", "step", loss, *more).drop_nulls(["line", "step"]).sort("line", maintain_order=True)
 
 
 def _beginnings(step: Ints) -> list[int]:
@@ -130,18 +124,46 @@ def _beginnings(step: Ints) -> list[int]:
         ahead = np.diff(step[at : min(end, at + _LAST)])
         usual = int(np.quantile(ahead[ahead > 0], 0.5, method="lower")) if (ahead > 0).any() else 1
         # One damaged number is followed by the step that was due.
-        if end - at >= _NEW and at - start >= _ROWS and 0 <= step[at] <= max(1, usual) and ahead[0] <= 2 * usual:
+        if end - at >= NEW and at - start >= ROWS and 0 <= step[at] <= max(1, usual) and ahead[0] <= 2 * usual:
             found.append(at)
             start = at
     return found
 
 
-def _judged(reading: Reading, shapes: Shapes, rows: pl.DataFrame, start: int, at: int) -> _Begin | None:
-    """What follows from row `at` on, held against the run that began at row `start`."""
+def _even(step: Ints, places: list[int]) -> bool:
+    """Whether the step begins again several times after the same number, as a loader that is gone through once more makes it."""
+    if len(places) < 2 or len(places) < int((np.diff(step) < 0).sum()):
+        return False
+    usual = epoch_steps.usual_advance(step)
+    ends = step[np.array(places) - 1]
+    return bool(ends.max() - ends.min() <= usual and step[places[-1] :].max() <= ends.max() + usual)
+
+
+def _ended(events: pl.DataFrame | None, begins: list[_Begin]) -> bool:
+    """Whether the run ended or began before one of the places."""
+    if events is None or "line" not in events.columns:
+        return False
+    told = events.filter(pl.col("kind") != "checkpoint")["line"].drop_nulls()
+    return any(bool(((told >= begin.before) & (told <= begin.line)).any()) for begin in begins)
+
+
+def _judged(reading: Reading, shapes: Shapes, rows: pl.DataFrame, start: int, at: int, *, even: bool) -> _Begin:
+    """What follows from row `at` on, held against the run that began at row `start`.
+
+    Args:
+        reading: what the file gave.
+        shapes: as in _told_again.
+        rows: as _leading gives them.
+        start: the run's first row.
+        at: the row at which the step falls back.
+        even: whether the step begins again several times after the same number.
+    """
     step, loss, line = (rows[name].to_numpy() for name in ("step", "loss", "line"))
     old, new = slice(start, at), slice(at, None)
-    verdict = _by_loss(step[old], loss[old], step[new], loss[new])
+    verdict = loss_levels.verdict(step[old], loss[old], step[new], loss[new])
     first, before, here = int(line[start]), int(line[at - 1]), int(line[at])
+    if verdict in ("another", "unsaid"):
+        verdict = _by_counters(rows[start:at], rows[at:], verdict, even=even)
     if verdict in ("another", "unsaid") and _taken_up(reading.events, first, before, here):
         return _Begin(at, before, here, "goes on")
     if verdict == "unsaid" and _told_again(shapes, int(line[0]), first, before, here):
@@ -149,51 +171,23 @@ def _judged(reading: Reading, shapes: Shapes, rows: pl.DataFrame, start: int, at
     return _Begin(at, before, here, verdict)
 
 
-def _by_loss(step: Ints, loss: Floats, new_step: Ints, new_loss: Floats) -> Verdict:
-    """What the loss says: it is back at its first level, goes on, is the same once more, or does not tell."""
-    back = np.flatnonzero(np.diff(new_step) < 0)
-    length = int(back[0]) + 1 if len(back) else len(new_step)
-    new_step, new_loss = new_step[:length], new_loss[:length]
-    if np.isnan(loss).all():
-        return "unsaid"
-    common, one, other = np.intersect1d(step, new_step, return_indices=True)
-    a, b = loss[one], new_loss[other]
-    equal = (np.abs(a - b) <= 1e-4 * np.maximum(np.abs(a), 1e-12)) | (np.isnan(a) & np.isnan(b))
-    if len(common) >= _NEW and equal.mean() >= _SAME:
-        return "same"
-    finite = loss[np.isfinite(loss)]
-    now = float(np.median(new_loss[: min(_FIRST, len(new_loss))]))
-    if len(finite) < _ROWS or not np.isfinite(now):
-        return "unsaid"
-    # A run that ended in NaN is taken up at the level it had before.
-    first, last = finite[: min(_FIRST, len(finite) // 3)], finite[-min(_LAST, len(finite) // 2) :]
-    start, end = float(np.median(first)), float(np.median(last))
-    noise = 1.4826 * float(np.median(np.abs(np.diff(finite) - np.median(np.diff(finite))))) / np.sqrt(2)
-    error = 1.25 * noise * np.sqrt(1 / len(first) + 1 / len(last))
-    least = max(_SIGMAS * error, 0.02 * abs(start))
-    way, learnt, again = start - end, start - _lowest(finite), now - _lowest(new_loss[np.isfinite(new_loss)])
-    if abs(way) < least:
-        # Diverged to where it began, or nothing learnt: a model that learns once more is another one.
-        fresh_again = again > _BACK * learnt and start - now <= _BACK * learnt
-        return "another" if learnt > least and fresh_again else "unsaid"
-    if way < 0 and learnt > least and start - now > _BACK * learnt:
-        return "unsaid"  # it diverged and is back at what it had learnt before
-    gone = (start - now) / way  # 0 at the first level, 1 at the last one; below 0 farther from the last than the first
-    if way < 0 and gone < -_BACK:
-        return "unsaid"
-    if gone <= _BACK:
+def _by_counters(old: pl.DataFrame, new: pl.DataFrame, verdict: Verdict, *, even: bool) -> Verdict:
+    """What other columns say where the loss does not, or where it is back at its first level and they go on."""
+    new = new[: loss_levels.stretch(new["step"].to_numpy())]
+    said = counters.say(old, new)
+    if said == "on":
+        return "counted"
+    if verdict != "unsaid":
+        return verdict
+    if said == "back":
         return "another"
-    if abs(now - end) <= max(_STAYS * abs(way), _SIGMAS * error):
-        return "goes on"
-    # Neither level: a run of another size or on other data, if the loss falls again as it did from the first one on.
-    return "another" if way > 0 and again > max(_BACK * way, _SIGMAS * error) else "unsaid"
-
-
-def _lowest(finite: Floats) -> float:
-    """The lowest median of some rows in a row."""
-    if len(finite) < _LAST:
-        return float(np.median(finite))
-    return float(np.median(finite[len(finite) % _LAST :].reshape(-1, _LAST), axis=1).min())
+    # Epochs are equally long, but for a last one that is not done: longer than before is a start anew.
+    longer = int(str(new["step"].max())) > int(str(old["step"].max())) + epoch_steps.usual_advance(
+        old["step"].to_numpy()
+    )
+    if longer and counters.process_began_again(old, new):
+        return "another"
+    return "another" if counters.schedule_began_again(old, new, warmed=even) else verdict
 
 
 def _taken_up(events: pl.DataFrame | None, first: int, before: int, here: int) -> bool:
