@@ -42,8 +42,13 @@ def test_quiet_on_healthy_and_on_frozen_layers() -> None:
 
 def test_threshold_sets_the_share() -> None:
     made = decaying(200, 6, 0.5)
-    assert analyze(layered(made)) == []
-    assert len(analyze(layered(made), decades=0.3, steep=0.1)) == len(analyze(layered(made), share=0.1)) == 1
+    assert analyze(layered(made), steep=1e-4) == analyze(layered(made), decades=0.7) == []
+    assert len(analyze(layered(made))) == len(analyze(layered(made), share=0.1)) == 1
+
+
+def test_half_a_decade_a_block_vanishes_over_many_blocks() -> None:
+    (finding,) = analyze(layered(decaying(300, 9, 0.6)))
+    assert (finding.severity, finding.where.step) == (Severity.WARNING, 0)
 
 
 def test_a_shallow_network_is_judged_by_the_loss_per_block() -> None:
