@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.measures.growth import accelerated, growth_onset
+from gdiag.measures.growth import accelerated, growth_onset, rate_at, weight_logs
 from gdiag.measures.layers import Floats, LayerTable
 from gdiag.measures.parameters import trend
 from gdiag.measures.run import RunView
@@ -81,27 +81,21 @@ def _rates(table: LayerTable) -> Floats:
 
 def _accelerated(run: RunView, table: LayerTable, faster: float, overall: float) -> list[Finding]:
     """All layers begin to grow faster at one place, as without decay or under steps that all point one way."""
-    judged = [i for i, c in enumerate(table.columns) if c.kind not in ("norm", "embedding")]
-    if not judged:
-        return []
-    pick = [judged[int(k)] for k in np.unique(np.linspace(0, len(judged) - 1, min(len(judged), 64)).astype(int))]
-    logs = np.stack([np.log(np.maximum(table.values(i), 1e-300)) for i in pick], axis=1)
-    lr = run.series("lr")
-    rate = np.interp(table.step, lr.step, lr.value) if len(lr) > 1 else np.ones(len(table.step))
-    found = accelerated(logs, rate, least=float(np.log(overall))) if np.isfinite(logs).all() else None
-    if found is None or found.ratio < faster or found.layers < 0.7 * len(pick):
+    logs, judged = weight_logs(table)
+    found = accelerated(logs, rate_at(table.step, run.series("lr")), least=float(np.log(overall)))
+    if found is None or found.ratio < faster or found.layers < 0.7 * logs.shape[1]:
         return []
     step, growth = int(table.step[found.row]), float(np.exp(found.growth))
-    moved = round(found.layers / len(pick) * len(judged))
+    moved = round(found.layers / logs.shape[1] * judged)
     return [
         Finding(
             CODE, NAME, Severity.WARNING if run.steady_before(step) else Severity.INFO,
-            f"Parameter norms of {moved} of {len(judged)} layers grow {found.ratio:.1f} times faster from step {step} on, "
+            f"Parameter norms of {moved} of {judged} layers grow {found.ratio:.1f} times faster from step {step} on, "
             f"{growth:.2f}-fold to the end of the run",
             run.where(table.row_near(step), step=step, last_step=int(table.step[-1])),
             (
                 Measure("ratio", growth, limit=overall), Measure("pace_ratio", found.ratio, limit=faster),
-                Measure("layers_moved", moved), Measure("layers_total", len(judged)),
+                Measure("layers_moved", moved), Measure("layers_total", judged),
             ),
         )
     ]  # fmt: skip

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gdiag.measures.layers import Floats
+from gdiag.measures.curves import Curve
+from gdiag.measures.layers import Floats, LayerTable
 from gdiag.measures.parameters import trend
 
 
@@ -72,8 +74,22 @@ class Acceleration:
     """Layers that grow at least half as much."""
 
 
+def weight_logs(table: LayerTable, most: int = 64) -> tuple[Floats, int]:
+    """Logarithms of up to `most` parameter norms, (rows, layers), and how many there are: embeddings and norm layers apart."""
+    judged = [i for i, c in enumerate(table.columns) if c.kind not in ("norm", "embedding")]
+    pick = [judged[int(k)] for k in np.unique(np.linspace(0, len(judged) - 1, min(len(judged), most)).astype(int))]
+    logs = [np.log(np.maximum(table.values(i), 1e-300)) for i in pick]
+    return (np.stack(logs, axis=1) if logs else np.empty((len(table.step), 0))), len(judged)
+
+
+def rate_at(step: NDArray[np.int64], lr: Curve) -> Floats:
+    """Learning rate at each of `step`, (n,), between its logged rows; ones where it is not logged."""
+    return np.interp(step, lr.step, lr.value) if len(lr) > 1 else np.ones(len(step))
+
+
 def accelerated(logs: Floats, rate: Floats, *, least: float, blocks: int = 40) -> Acceleration | None:
-    """The place where most of `logs`, shape (rows, layers), begin to grow faster; None below 80 rows.
+    """The place where most of `logs`, shape (rows, layers), begin to grow faster; None below 80 rows or with values that are not
+    finite.
 
     Norms of a healthy run slow down all the time: each step adds to the square of the norm, and decay takes from it. A
     coherent step grows with the learning rate, a random one with its square, so the pace is divided by the `rate` of each
@@ -81,7 +97,7 @@ def accelerated(logs: Floats, rate: Floats, *, least: float, blocks: int = 40) -
     the rate reaches its peak are not judged. `least` is the growth (logarithm) that must follow.
     """
     blocks = min(blocks, len(logs) // 4)
-    if blocks < 20 or not rate.max() > 0:
+    if blocks < 20 or not rate.max() > 0 or not logs.size or not np.isfinite(logs).all():
         return None
     parts = np.array_split(np.arange(len(logs)), blocks)
     level = np.array([np.median(logs[p], axis=0) for p in parts])

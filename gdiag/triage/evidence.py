@@ -258,6 +258,9 @@ RULES: Final[tuple[Rule, ...]] = (
     # A larger batch takes longer and is no slowdown: logged work decides, the noise of a larger batch is evidence.
     Rule("config_change", "config", 3.5, more_work),
     Rule("config_change", "config", -2.2, same_work),
+    # Only decay takes from all norms at once; queries and keys that fade lose their gradient as a saturated softmax does.
+    Rule("config_change", "layer", 4.0, found("GD215", least=Severity.WARNING)),
+    *(Rule(cause, "config", -3.0, found("GD215", least=Severity.WARNING)) for cause in ("attention_logit_growth", "weight_decay_too_small", "lr_too_high", "output_logit_growth")),
     Rule("config_change", "loss", 2.2, said("batch", "grown", "loss and gradient noise fall as those of a larger batch do", "GD501", "GD502")),
     Rule("config_change", "loss", -1.5, said("batch", "unchanged", "the noise of loss and gradient is that of an unchanged batch", "GD501", "GD502")),
     # Benchmarks: the share of the limit names the path; a fall at large messages is congestion or flow control.

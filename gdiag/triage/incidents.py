@@ -22,7 +22,7 @@ PATTERN: Final[dict[str, Pattern]] = {
     "GD201": "gradient_explosion", "GD202": "vanishing_gradient", "GD203": "dead_layer", "GD204": "nonfinite",
     "GD205": "layer_outlier", "GD206": "gradient_explosion", "GD207": "parameter_growth", "GD208": "parameter_jump",
     "GD209": "parameter_growth", "GD210": "layer_outlier", "GD211": "layer_outlier", "GD212": "scale_mismatch",
-    "GD213": "gradient_explosion",
+    "GD213": "gradient_explosion", "GD215": "parameter_growth",
     "GD302": "lr_discontinuity", "GD303": "plateau", "GD304": "no_learning", "GD305": "lr_schedule",
     "GD306": "lr_discontinuity", "GD307": "divergence", "GD308": "log_quality",
     "GD401": "rank_mismatch", "GD402": "rank_outlier", "GD403": "ecc_error", "GD404": "gpu_error",
@@ -40,7 +40,7 @@ PATTERN: Final[dict[str, Pattern]] = {
 LEADS: Final = (
     "GD403", "GD404", "GD606", "GD401", "GD402", "GD101", "GD116", "GD204", "GD208", "GD202", "GD203", "GD109",
     "GD115", "GD118", "GD112", "GD117", "GD302", "GD306", "GD104", "GD103", "GD105", "GD102", "GD307", "GD201", "GD303", "GD304",
-    "GD107", "GD108", "GD110", "GD111", "GD213", "GD205", "GD206", "GD210", "GD211", "GD113", "GD207", "GD601",
+    "GD107", "GD108", "GD110", "GD111", "GD213", "GD205", "GD206", "GD210", "GD211", "GD113", "GD207", "GD215", "GD601",
     "GD603", "GD602", "GD505", "GD504", "GD501", "GD502", "GD707", "GD604", "GD506", "GD503", "GD701",
 )  # fmt: skip
 """Among findings of equal severity the first of these names the incident: proof before shape, shape before hint."""
@@ -55,7 +55,7 @@ ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", 
                           "GD203", "GD207", "GD209", "GD212", "GD305", "GD308", "GD503", "GD506", "GD605"})  # fmt: skip
 """Findings about a stretch of the run or about the log itself: never joined to an event by time alone."""
 
-SHARP: Final = frozenset({"GD101", "GD102", "GD109", "GD117", "GD118", "GD208", "GD302", "GD306"})
+SHARP: Final = frozenset({"GD101", "GD102", "GD109", "GD117", "GD118", "GD208", "GD215", "GD302", "GD306"})
 """Findings dated to the row: they date a slow rise, whose own onset is only known to a few blocks of rows."""
 
 BLUNT: Final = frozenset({"GD213"})
@@ -64,7 +64,7 @@ BLUNT: Final = frozenset({"GD213"})
 NUMBERS: Final = frozenset({"GD101", "GD112", "GD116", "GD204"})
 """Findings about numbers that are not finite, or about the loss scale that keeps them so: programs stop over them."""
 
-HINTS: Final = frozenset({"GD205", "GD206", "GD207", "GD209", "GD210", "GD211", "GD213"})
+HINTS: Final = frozenset({"GD205", "GD206", "GD207", "GD209", "GD210", "GD211", "GD213", "GD215"})
 """Findings that explain more than they describe: they lead only where no finding of at least a warning describes, and among
 them the order of LEADS counts, not how grave they are."""
 

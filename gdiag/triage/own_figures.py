@@ -110,8 +110,13 @@ def compare_settings(case: Case) -> str:
             f"Evaluate {return_point(case)} again on the validation data of then, and look for another validation set, changed "
             "preprocessing, dropout left on, or weights loaded from elsewhere"
         )
-    seen = [f"{what} ×{ratio:.3g}" for what, ratio in ratios if ratio is not None and abs(ratio - 1) > 0.05]
     at = f" step {case.onset}" if case.onset is not None else " the onset"
+    if case.find("GD215"):
+        return (
+            f"Compare weight decay before and after{at} (value, groups, added to the gradient as well) and what else "
+            f"scales the weights, and resume from {return_point(case)}: what has decayed does not come back"
+        )
+    seen = [f"{what} ×{ratio:.3g}" for what, ratio in ratios if ratio is not None and abs(ratio - 1) > 0.05]
     known = f" (logged: {', '.join(seen)})" if seen else ""
     return (
         f"Compare the configuration before and after{at}{known}: batch size, sequence length, data mixture, loss terms"

@@ -30,6 +30,7 @@ MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches"})
 
 BY_CODE: Final = {
     "GD206": "Gradient norm jumps",
+    "GD215": "Parameter norms shrink",
     "GD111": "Validation loss is not finite",
     "GD117": "Step counter not restored",
     "GD118": "Loss scale not restored",
