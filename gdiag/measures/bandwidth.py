@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -22,25 +21,30 @@ JUDGED_FROM: Final = 256 * MIB
 """A sweep that ends below 256 MiB has not reached the plateau of a fast fabric."""
 _COLUMNS: Final = ("source", "section", "collective", "redop", "root", "line", *FIGURES)
 _KEY: Final = ("source", "section")
+_SECTIONS: Final = 1 << 31
+"""Test runs of one source at most."""
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Facts:
-    """Facts of all test runs, those of one run together: a run's own are looked up when asked for."""
+    """Facts of all test runs: those of a key are put in order of their runs when one is asked for."""
 
     frame: pl.DataFrame
-    """source, section, key, value, in order of source and section."""
-    spans: dict[tuple[int, int], slice] = field(default_factory=dict)
-
-    @cached_property
-    def keys(self) -> list[str]:
-        return self.frame["key"].to_list()
+    """source, section, key, value."""
+    known: dict[str, tuple[Ints, list[str]]] = field(default_factory=dict)
+    """Key → the run of each fact, ascending, and the values."""
 
     def of(self, source: int, section: int, key: str) -> list[str]:
         """Values of the facts of a run that are called `key`, in order."""
-        span = self.spans.get((source, section), slice(0, 0))
-        values = self.frame["value"]
-        return [values[i] for i in range(span.start, span.stop) if self.keys[i] == key]
+        if key not in self.known:
+            number = pl.col("source").cast(pl.Int64) * _SECTIONS + pl.col("section")
+            mine = self.frame.filter(pl.col("key") == key).select("value", run=number).drop_nulls("run")
+            mine = mine.sort("run", maintain_order=True)
+            self.known[key] = (mine["run"].to_numpy(), mine["value"].to_list())
+        runs, values = self.known[key]
+        run = source * _SECTIONS + section
+        begin, end = runs.searchsorted(run), runs.searchsorted(run + 1)
+        return values[begin:end]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +122,7 @@ def sweeps(collectives: pl.DataFrame, devices: pl.DataFrame, facts: pl.DataFrame
     table = SweepRows(sized.drop("redop", "root"), np.flatnonzero(begins))
     heads = _heads(sized, table.starts).join(_listed(devices), on=_KEY, how="left", maintain_order="left")
     heads = heads.join(_averages(facts), on=_KEY, how="left", maintain_order="left")
-    seen, told = levels(table), _told(facts)
+    seen, told = levels(table), _Facts(facts)
     names = ("plateau", "peak", "largest", "latency", "ratio", "error")
     figures = zip(*(seen[name].tolist() for name in names), strict=True)
     hosts: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -151,7 +155,9 @@ def _ranks(listed: int, possible: tuple[int, int] | None, plateau: float) -> int
 def shared_gpus(devices: pl.DataFrame) -> pl.DataFrame:
     """GPUs that the rank list of a test run gives to several ranks: source, section, host, gpu, bus_id, ranks, line."""
     place = (*_KEY, "host", "gpu", "bus_id")
-    each = devices.group_by(place, maintain_order=True).agg(
+    # Nearly all are there once: lists of one rank each would take more memory than the log's rows.
+    several = devices.filter(devices.select(place).hash_rows().is_duplicated())
+    each = several.group_by(place, maintain_order=True).agg(
         ranks=pl.col("rank").unique().sort(), line=pl.col("line").min()
     )
     return each.filter(pl.col("ranks").list.len() > 1)
@@ -179,15 +185,6 @@ def _averages(facts: pl.DataFrame) -> pl.DataFrame:
     said = facts.filter(pl.col("key") == "average_busbw")
     value = pl.col("value").first().cast(pl.Float64, strict=False).alias("average")
     return said.group_by(*_KEY, maintain_order=True).agg(value)
-
-
-def _told(facts: pl.DataFrame) -> _Facts:
-    frame = facts.select(*_KEY, "key", "value").sort(*_KEY, maintain_order=True)
-    spans, at = {}, 0
-    for source, section, rows in frame.group_by(*_KEY, maintain_order=True).agg(rows=pl.len()).iter_rows():
-        spans[source, section] = slice(at, at + rows)
-        at += rows
-    return _Facts(frame, spans)
 
 
 def _listed(devices: pl.DataFrame) -> pl.DataFrame:
