@@ -11,6 +11,7 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.ingesters import joining
 from gdiag.ingesters.reading import Reading
 from gdiag.ingesters.twins import Shelf, curves
 from gdiag.ingesters.values import whole
@@ -124,7 +125,7 @@ def _single_metrics(readings: list[Reading], runs: list[list[int]]) -> list[list
         joined = _step_table(readings[first[0]])
         for run in others:
             if _own(readings[run[0]]):  # what nobody uses may count its rows in another way
-                joined = _joined(joined, _step_table(readings[run[0]]))
+                joined = joining.joined(joined, _step_table(readings[run[0]]))
             readings[run[0]] = _without_steps(readings[run[0]], readings[first[0]].source.path)
         readings[first[0]] = replace(readings[first[0]], steps=joined)
         first.extend(run[0] for run in others)
@@ -173,12 +174,13 @@ def _twins(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
         for i in run:
             steps, own = readings[i].steps, readings[twin[0]].steps
             if steps is not None and own is not None:
-                fresh = [c for c in steps.columns if c not in own.columns]
-                if fresh:
-                    keys = ["run", "step", "rank"]
-                    extra = steps.select(*keys, *fresh).unique(keys, keep="last")
-                    merged = own.join(extra, on=keys, how="left", nulls_equal=True, maintain_order="left")
-                    readings[twin[0]] = replace(readings[twin[0]], steps=merged)
+                merged, lost = joining.completed(own, steps)
+                said = (
+                    (f"{lost} rows at steps that {readings[twin[0]].source.path} lacks are not used",) if lost else ()
+                )
+                readings[twin[0]] = replace(readings[twin[0]], steps=merged)
+                source = readings[i].source
+                readings[i] = replace(readings[i], source=replace(source, notes=(*source.notes, *said)))
             readings[i] = _without_steps(readings[i], readings[twin[0]].source.path)
         twin.extend(run)
     return sorted(kept)
@@ -226,16 +228,6 @@ def _own(reading: Reading) -> set[str]:
 
 def _step_table(reading: Reading) -> pl.DataFrame:
     return reading.steps if reading.steps is not None else pl.DataFrame()
-
-
-def _joined(a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
-    """Rows of both by step, in order of step."""
-    fresh = [c for c in b.columns if c not in a.columns or c == "time"]
-    extra = b.select("step", *fresh).unique("step", keep="last", maintain_order=True)
-    merged = a.join(extra, on="step", how="full", coalesce=True, suffix="_b")
-    if "time_b" in merged.columns:
-        merged = merged.with_columns(pl.coalesce("time", "time_b").alias("time")).drop("time_b")
-    return merged.sort("step", maintain_order=True)
 
 
 def _without_steps(reading: Reading, path: str) -> Reading:

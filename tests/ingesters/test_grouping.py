@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,58 @@ def test_twins_are_used_once(tmp_path: Path) -> None:
     assert records.steps.height == 50
     assert records.steps["lr"].count() == 25
     assert [s.rows for s in records.sources] == [25, 50]
+
+
+def losses(count: int, seed: int = 0) -> list[float]:
+    drawn = random.Random(seed)
+    return [2 + 2 / (1 + i / 50) + drawn.gauss(0, 0.05) for i in range(count)]
+
+
+def event_file(folder: Path, found: list[float], more: str = "train/lr") -> None:
+    points = [
+        (1.6e9 + i, i, name, value) for i, x in enumerate(found) for name, value in (("train/loss", x), (more, 0.1))
+    ]
+    (folder / "events.out.tfevents.1").write_bytes(encoders.tf_events(points))
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
+def test_an_export_of_some_rows_is_of_the_run_of_its_events(tmp_path: Path, share: float) -> None:
+    found = losses(2000)
+    event_file(tmp_path, found)
+    kept = sorted(random.Random(1).sample(range(2000), int(share * 2000)))
+    lines = [f"{i},{found[i]:.4f},{i / 500:.3f}" for i in kept]
+    (tmp_path / "export.csv").write_text("\n".join(["step,loss,epoch", *lines]) + "\n")
+    records = load([tmp_path])
+    assert len(records.runs) == 1
+    assert records.steps.height == 2000
+    assert records.steps["epoch"].count() == len(kept)
+
+
+def test_rows_that_only_the_twin_has_are_kept(tmp_path: Path) -> None:
+    found = losses(1000)
+    event_file(tmp_path, found[:800])
+    kept = [*range(0, 800, 3), *range(800, 1000)]
+    evaluated = dict.fromkeys(range(1, 1000, 300), 3.0)
+    lines = [
+        f"{i},{f'{found[i]:.4f}' if i in kept else ''},{evaluated.get(i, '')}" for i in sorted({*kept, *evaluated})
+    ]
+    (tmp_path / "export.csv").write_text("\n".join(["step,loss,val_loss", *lines]) + "\n")
+    records = load([tmp_path])
+    assert len(records.runs) == 1
+    assert records.steps.drop_nulls("loss")["step"].to_list() == [*range(1000)]
+    assert records.steps.drop_nulls("eval_loss")["step"].to_list() == sorted(evaluated)
+
+
+def test_rows_of_a_twin_among_restarts_are_said_to_be_left(tmp_path: Path) -> None:
+    found = losses(500)
+    log(tmp_path / "run.jsonl", range(0))
+    rows = [{"step": i, "loss": found[i], "lr": 0.1} for i in [*range(0, 400, 2), *range(300, 500, 2)]]
+    (tmp_path / "run.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = [f"{i},{found[i]:.4f}" for i in range(0, 480, 3)]
+    (tmp_path / "export.csv").write_text("\n".join(["step,loss", *lines]) + "\n")
+    records = load([tmp_path])
+    assert len(records.runs) == 1
+    assert any("80 rows at steps that" in note for source in records.sources for note in source.notes)
 
 
 def test_settings_are_evidence(tmp_path: Path) -> None:

@@ -57,3 +57,32 @@ def test_most_runs_are_told_apart_at_a_few_places() -> None:
         likely += len(shelf.likely(new))
         shelf.add(new)
     assert likely < 20
+
+
+def test_uneven_runs_are_found_by_some_of_their_points() -> None:
+    rng = np.random.default_rng(1)
+    shelf = Shelf()
+    likely = 0
+    known = []
+    for _ in range(200):
+        steps = np.sort(rng.choice(2000, 600, replace=False))
+        new = {"loss": (steps, 3 + rng.normal(0, 0.1, 600))}
+        likely += len(shelf.likely(new))
+        shelf.add(new)
+        known.append(new["loss"])
+    assert likely < 400
+    for number in (3, 150):
+        steps, losses = known[number]
+        for count in (20, 100, 500):
+            at = np.sort(rng.choice(600, count, replace=False))
+            assert shelf.twin({"loss": (steps[at], losses[at].round(4))}) == number
+
+
+def test_a_long_run_finds_a_short_one() -> None:
+    rng = np.random.default_rng(1)
+    steps = np.sort(rng.choice(20_000, 9000, replace=False))
+    losses = 3 + rng.normal(0, 0.02, 9000)
+    shelf = Shelf()
+    at = np.sort(rng.choice(9000, 40, replace=False))
+    shelf.add({"loss": (steps[at], losses[at])})
+    assert shelf.twin({"loss": (steps, losses)}) == 0
