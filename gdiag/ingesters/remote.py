@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
+import queue
 import re
+import threading
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Final, TypeVar
@@ -41,6 +43,10 @@ _SILENCE: Final = 60
 """Seconds without a byte after which a connection is given up."""
 _SHORT_SILENCE: Final = 20
 """The same where the backend tries again several times and cannot be told not to."""
+_ANSWER: Final = 60.0
+"""Seconds for a store's answer to one question, its backend's own tries included."""
+_LISTING: Final = 120.0
+"""Seconds for a listing, which may take many questions, or for a block of a file."""
 _TALKATIVE: Final = ("gcsfs", "adlfs", "azure")
 """Backends that log, as errors with a traceback, what they also raise."""
 T = TypeVar("T")
@@ -77,18 +83,23 @@ def fetch(given: str, limit: int) -> Iterator[tuple[str, bytes | str]]:
     shown = given.split("?")[0].split("#")[0] if protocol == _WEB else given
     shown = text.redact(shown)
     store, place = _reached(protocol, shown, lambda: _fsspec(protocol).core.url_to_fs(given, **_patience(protocol)))
-    names = [place] if protocol == _WEB else _reached(protocol, shown, lambda: _files(store, place))
+    names = [place] if protocol == _WEB else _files(protocol, shown, store, place)
     if not names:
         raise InputError(f"{shown} does not exist" if not _MAGIC.search(place) else f"no file fits {shown}")
+    silent = False
     for name in names:
         label = shown if name == place else f"{protocol}://{name.lstrip('/')}"
         if len(names) > 1 and name.lower().endswith(_WEIGHTS):
             yield label, f"{label} is not fetched: by its name it holds weights"
             continue
+        if silent:
+            yield label, f"{label} is not asked for: the store stopped answering"
+            continue
         try:
-            yield label, _reached(protocol, label, lambda name=name: _content(store, name, limit))  # type: ignore[misc]
+            content: bytes | str = _content(protocol, label, store, name, limit)
         except InputError as error:
-            yield label, str(error)
+            content, silent = str(error), isinstance(error, _SilentError)
+        yield label, content
 
 
 def _fsspec(protocol: str) -> Any:
@@ -124,13 +135,18 @@ def _patience(protocol: str) -> dict[str, Any]:
     return {"requests_timeout": patience} if google else {"client_kwargs": {"timeout": patience}}
 
 
-def _files(store: Any, place: str) -> list[str]:
+def _files(protocol: str, shown: str, store: Any, place: str) -> list[str]:
     """The files at a place of a store, in order of name, without hidden ones below it."""
-    roots = sorted(store.glob(place)) if _MAGIC.search(place) else [place]
+
+    def ask(question: Callable[[], T], seconds: float) -> T:
+        return _reached(protocol, shown, question, seconds)
+
+    roots = sorted(ask(lambda: store.glob(place), _LISTING)) if _MAGIC.search(place) else [place]
     found: list[str] = []
     for root in roots:
         # Not isfile: that takes a refusal for "no file", and the store would be asked once more.
-        below = [root] if store.info(root)["type"] == "file" else sorted(store.find(root))
+        kind = ask(lambda root=root: store.info(root)["type"], _ANSWER)  # type: ignore[misc]
+        below = [root] if kind == "file" else sorted(ask(lambda root=root: store.find(root), _LISTING))  # type: ignore[misc]
         found += [name for name in below if name == root or not _hidden(name.removeprefix(root))]
     return list(dict.fromkeys(found))
 
@@ -139,11 +155,11 @@ def _hidden(below: str) -> bool:
     return below.endswith("/") or any(part.startswith(".") for part in below.split("/"))
 
 
-def _content(store: Any, name: str, limit: int) -> bytes:
+def _content(protocol: str, label: str, store: Any, name: str, limit: int) -> bytes:
     pieces: list[bytes] = []
     size = 0
-    with store.open(name, "rb") as file:
-        while block := file.read(_BLOCK):
+    with _reached(protocol, label, lambda: store.open(name, "rb")) as file:
+        while block := _reached(protocol, label, lambda: file.read(_BLOCK), _LISTING):
             size += len(block)
             if size > limit:
                 raise InputError(
@@ -153,14 +169,42 @@ def _content(store: Any, name: str, limit: int) -> bytes:
     return b"".join(pieces)
 
 
-def _reached(protocol: str, shown: str, ask: Callable[[], T]) -> T:
-    """What the store answers.
+class _SilentError(InputError):
+    """A store that does not answer."""
+
+
+def _within(seconds: float, shown: str, ask: Callable[[], T]) -> T:
+    """What `ask` gives, in a thread that is left behind where it takes longer.
+
+    Raises:
+        _SilentError: it does.
+    """
+    answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put((ask(), None))
+        except BaseException as error:  # noqa: BLE001 (raised again where the answer is waited for)
+            answers.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        answer, error = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise _SilentError(f"{shown} cannot be read: no answer within {seconds:.0f} s") from None
+    if error is not None:
+        raise error
+    return answer  # type: ignore[return-value]
+
+
+def _reached(protocol: str, shown: str, ask: Callable[[], T], seconds: float | None = None) -> T:
+    """What the store answers within some seconds, _ANSWER where none are given.
 
     Raises:
         InputError: a missing backend, or whatever kind of error the backend has for its refusals.
     """
     try:
-        return ask()
+        return _within(_ANSWER if seconds is None else seconds, shown, ask)
     except InputError:
         raise
     except ImportError:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -174,6 +176,58 @@ def test_without_fsspec_the_extra_is_named(
         main(["analyze", address])
     assert left.value.code == 2
     assert "pip install 'gdiag[remote]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("where", ["info", "find", "glob", "open"])
+def test_a_store_that_stays_silent_is_given_up(
+    store: Any, where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b", "c"):
+        store.pipe(f"/b/run/{name}.jsonl", LOG)
+    answered = threading.Event()
+    monkeypatch.setattr(remote, "_ANSWER", 0.2)
+    monkeypatch.setattr(remote, "_LISTING", 0.2)
+    monkeypatch.setattr(type(store), where, lambda *_, **__: answered.wait(20))
+    begun = time.monotonic()
+    with pytest.raises(SystemExit) as left:
+        main(["analyze", "memory://b/run/*.jsonl" if where == "glob" else "memory://b/run"])
+    answered.set()
+    assert left.value.code == 2
+    assert time.monotonic() - begun < 5
+    said = capsys.readouterr().err
+    assert said.count("no answer within 0 s") == 1
+    assert "Traceback" not in said
+
+
+def test_files_of_a_store_that_stops_answering_are_not_asked_for(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        store.pipe(f"/b/run/{name}.jsonl", LOG)
+    answered = threading.Event()
+    opened = type(store).open
+    monkeypatch.setattr(remote, "_ANSWER", 0.2)
+
+    def some(self: Any, name: str, *more: Any, **how: Any) -> Any:
+        return opened(self, name, *more, **how) if name.endswith("a.jsonl") else answered.wait(20)
+
+    monkeypatch.setattr(type(store), "open", some)
+    records = load(["memory://b/run"])
+    answered.set()
+    assert [s.format for s in records.sources] == ["jsonl", "unknown", "unknown"]
+    assert "no answer within" in records.sources[1].notes[0]
+    assert "is not asked for: the store stopped answering" in records.sources[2].notes[0]
+
+
+def test_a_web_server_that_stays_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("aiohttp", reason="aiohttp, which fsspec reads web servers with, is absent")
+    monkeypatch.setattr(remote, "SCHEMES", ("http",))
+    monkeypatch.setattr(remote, "_WEB", "http")
+    monkeypatch.setattr(remote, "_ANSWER", 0.5)
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        with pytest.raises(InputError, match="no answer within"):
+            load([f"http://127.0.0.1:{port}/run.jsonl"])
 
 
 def test_other_schemes_are_refused() -> None:
