@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError, UsageError
-from gdiag.ingesters import appended, checkpoints, envelopes, epoch_steps, job_log, values
+from gdiag.ingesters import appended, checkpoints, envelopes, epoch_steps, job_log, other_kinds, values
 from gdiag.ingesters.assemble import assemble
 from gdiag.ingesters.files import HEAD, gather
 from gdiag.ingesters.formats import FORMATS, GUESSES
@@ -151,7 +151,7 @@ def _read(given: Input, options: Options) -> Reading:
     ingester = recognise(given)
     if ingester is None:
         if (below := _below_others(given, options)) is None:
-            raise InputError(f"{given.path} is of no format that gdiag knows")
+            raise InputError(f"{given.path} {other_kinds.named(given.head) or 'is of no format that gdiag knows'}")
         return _noted(given, below)
     # A traceback tells a job's log, and a log may stand below it.
     if ingester.FORMAT == job_log.FORMAT and (below := _below_others(given, options)) is not None:

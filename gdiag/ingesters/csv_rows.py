@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,6 +18,7 @@ _MOST_LINES: Final = 100
 """Lines that a quoted cell may go over."""
 _UNCUT: Final = "\0"
 """Stands for a row that csv cannot cut into cells; no cell holds it, for NUL bytes are dropped."""
+_THOUSANDS: Final = re.compile(r"^[-+]?\d{1,3}(?:\.\d{3})+,\d+$")
 _SAME: Final = 0.6
 """Share of known names from which a row of words is a header again."""
 
@@ -145,7 +147,10 @@ def unique(names: list[str] | tuple[str, ...]) -> list[str]:
 
 
 def _decimal(cell: str) -> str:
-    return cell.replace(",", ".") if cell.count(",") == 1 else cell
+    if cell.count(",") != 1:
+        return cell
+    # 1.234,5: the dots part thousands.
+    return (cell.replace(".", "") if _THOUSANDS.match(cell) else cell).replace(",", ".")
 
 
 def _number(cell: str) -> bool:

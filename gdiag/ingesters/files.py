@@ -13,10 +13,10 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import IO, BinaryIO, Final, Protocol
 
 from gdiag.errors import InputError
-from gdiag.ingesters import remote
+from gdiag.ingesters import archives, folders, remote
 from gdiag.ingesters.reading import Input, without_bom
 
 HEAD: Final = 65536
@@ -36,24 +36,28 @@ def gather(paths: Sequence[str | Path]) -> list[Input]:
         InputError: a path does not exist, a glob fits nothing, or an address cannot be reached.
     """
     found: list[Input] = []
-    seen: set[str] = set()
+    seen: dict[str, str] = {}
     for given in paths:
         if str(given) == "-":
-            found.append(from_bytes("-", _standard_input()))
+            found += _or_members(from_bytes("-", _standard_input()))
             continue
         if remote.scheme(str(given)) is not None:
             found += _fetched(str(given), {known.path for known in found})
             continue
+        left: list[tuple[str, str]] = []
         try:
-            paths_there = expand(str(given))
+            paths_there = expand(str(given), left)
         except OSError as error:
             raise InputError(f"{given} cannot be read: {error.strerror or error}") from error
         for path in paths_there:
             # realpath, for resolve() raises where links go round in a ring.
             place = os.path.realpath(path)
             if place not in seen:
-                seen.add(place)
-                found.append(_open(path))
+                seen[place] = str(path)
+                found += _opened(path)
+            elif path.is_symlink() and str(path) != seen[place]:
+                found.append(Input(str(path), b"", refusal=f"{path} is a link to {seen[place]}, which is read"))
+        found += [Input(path, b"", refusal=why) for path, why in left]
     if not found:
         raise InputError(f"no files in {', '.join(map(str, paths))}")
     return found
@@ -66,8 +70,10 @@ def _fetched(address: str, known: set[str]) -> list[Input]:
         if name in known:
             continue
         try:
-            inputs.append(
-                from_bytes(name, content) if isinstance(content, bytes) else Input(name, b"", refusal=content)
+            inputs += (
+                _or_members(from_bytes(name, content))
+                if isinstance(content, bytes)
+                else [Input(name, b"", refusal=content)]
             )
         except InputError as error:
             inputs.append(Input(name, b"", refusal=str(error)))
@@ -80,16 +86,37 @@ def _standard_input() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def _open(path: Path) -> Input:
-    """One file of several: what cannot be opened is an input that says why, so that the others are still read."""
+def _opened(path: Path) -> list[Input]:
+    """One file of several, or the files in an archive: what cannot be opened is an input that says why."""
     try:
-        return open_file(path)
+        opened = open_file(path)
     except InputError as error:
-        return Input(path=str(path), head=b"", refusal=str(error))
+        return [Input(path=str(path), head=b"", refusal=str(error))]
+    return _or_members(opened)
 
 
-def expand(given: str) -> list[Path]:
+def _or_members(opened: Input) -> list[Input]:
+    return archives.members(opened, _member) if archives.is_archive(opened.head) else [opened]
+
+
+def _member(name: str, stream: IO[bytes]) -> Input:
+    """A file in an archive.
+
+    Raises:
+        InputError: it passes the limit of what is unpacked into memory, alone or when it is unpacked once more.
+    """
+    content = stream.read(FLOOR + 1)
+    if len(content) > FLOOR:
+        raise InputError(f"{name} is larger than {FLOOR / 2**20:.0f} MiB: unpack the archive, then read the file")
+    return from_bytes(name, content)
+
+
+def expand(given: str, left: list[tuple[str, str]] | None = None) -> list[Path]:
     """The files of this machine that a path, a folder or a glob stands for, hidden ones below a folder left out.
+
+    Args:
+        given: the path.
+        left: takes what lies below a folder and is no readable file, with a sentence each.
 
     Raises:
         InputError: there is none.
@@ -98,26 +125,17 @@ def expand(given: str) -> list[Path]:
         raise InputError("an empty path was given; name a file, a folder or a glob")
     path = Path(given)
     if path.is_dir():
-        return sorted(p for p in path.rglob("*") if _is_file(p) and not _hidden(p.relative_to(path)))
+        files, others = folders.below(path)
+        if left is not None:
+            left += others
+        return files
     if path.exists():
         return [path]
     matches = sorted(Path(p) for p in glob.glob(given, recursive=True))  # noqa: PTH207 (Path.glob takes no absolute pattern)
-    files = [f for m in matches for f in (expand(str(m)) if m.is_dir() else [m])]
+    files = [f for m in matches for f in (expand(str(m), left) if m.is_dir() else [m])]
     if not files:
         raise InputError(f"{given} does not exist" if not glob.has_magic(given) else f"no file fits {given}")
     return files
-
-
-def _is_file(path: Path) -> bool:
-    """Whether the path is a file, False where nobody may look."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def open_file(path: Path) -> Input:
@@ -194,7 +212,9 @@ def _unpacker(head: bytes) -> Callable[[BinaryIO], Iterator[bytes]] | None:
     if head.startswith(b"\xfd7zXZ\x00"):
         return lambda file: _inflate(file, lzma.LZMADecompressor)
     if head.startswith(b"\x28\xb5\x2f\xfd"):
-        return _zstd
+        return lambda file: _by_arrow(file, "zstd")
+    if head.startswith(b"\x04\x22\x4d\x18"):
+        return lambda file: _by_arrow(file, "lz4")
     return None
 
 
@@ -219,10 +239,10 @@ def _inflate(file: BinaryIO, fresh: Callable[[], _Decoder]) -> Iterator[bytes]:
         raise EOFError
 
 
-def _zstd(file: BinaryIO) -> Iterator[bytes]:
+def _by_arrow(file: BinaryIO, kind: str) -> Iterator[bytes]:
     import pyarrow as pa
 
-    stream = pa.CompressedInputStream(file, "zstd")
+    stream = pa.CompressedInputStream(file, kind)
     while block := stream.read(_BLOCK):
         yield block
 

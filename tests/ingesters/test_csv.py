@@ -188,3 +188,11 @@ def test_a_monitor_whose_second_start_is_damaged_has_no_time_there(tmp_path: Pat
     records = load([path])
     assert records.steps.group_by("run").agg(pl.col("time").count()).sort("run").rows() == [("1", 9), ("2", 0)]
     assert not any("the clock falls back" in note for note in records.sources[0].notes)
+
+
+def test_rows_that_leave_out_their_last_cells(tmp_path: Path) -> None:
+    rows = [f"{i},{4 - i / 50:.2f}{',saved' if i % 10 == 0 else ''}" for i in range(60)]
+    (tmp_path / "log.csv").write_text("\n".join(["step,loss,note", *rows]) + "\n")
+    records = load([tmp_path / "log.csv"])
+    assert records.sources[0].format == "csv"
+    assert records.steps.height == 60
