@@ -7,7 +7,8 @@ attributable".
 
 Why it matters: the largest norm names the embedding or the head nearly always (4 % right of 500 trials), the earliest
 onset the layer where it began (91-93 %, where the others follow a step later). A single layer that jumps for one row while
-all others are quiet is what a flipped bit in one gradient looks like, and no batch does that.
+all others are quiet is what a flipped bit in one gradient looks like, and no batch does that. Where other events of the
+run go about as far, now in this layer and now in that, it is the habit of its gradients, as with tiny batches: info.
 
 What to do: a layer alone: compare the per-rank norms of that step and replay it on another node; attention projections
 first: look at attention logits, QK-norm; embedding first: look for rare or repeated tokens in the batch, scale its
@@ -15,6 +16,8 @@ gradient; all together: look at the batch and the learning rate, no layer is to 
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 
@@ -56,7 +59,7 @@ def analyze(
         if e not in alone and not e.alone and e.change >= together and e.together >= 3.0 and e.moved >= 0.25 * e.total
     ]
     largest = sorted(several, key=lambda e: -e.moved * min(e.change, 1e6))[:most]
-    return [_alone(run, table, e, ratio, z) for e in alone[:most]] + [
+    return [_alone(run, table, e, _usual(e, alone + several), ratio, z) for e in alone[:most]] + [
         _several(run, table, e, together) for e in sorted(largest, key=lambda e: e.step)
     ]
 
@@ -68,19 +71,27 @@ def _dominates(event: Attribution, dominant: float, z: float) -> bool:
     )
 
 
-def _alone(run: RunView, table: LayerTable, event: Attribution, ratio: float, z: float) -> Finding:
+HABIT: Final = 2
+"""So many other events of a run that go at least half as far make one of them usual."""
+
+
+def _usual(event: Attribution, events: list[Attribution]) -> bool:
+    return sum(other.change >= 0.5 * event.change for other in events if other is not event) >= HABIT
+
+
+def _alone(run: RunView, table: LayerTable, event: Attribution, usual: bool, ratio: float, z: float) -> Finding:
     steady = run.steady_before(event.step)
     beside = f"while the other layers stay at {event.peers:.2f} times theirs"
     if not event.alone:
         beside = f"and dominates the {event.moved} of {event.total} layers that rise with it, {event.peers:.2f} times their level"
     return Finding(
-        CODE, NAME, Severity.WARNING if steady else Severity.INFO,
+        CODE, NAME, Severity.WARNING if steady and not usual else Severity.INFO,
         f"Gradient of {event.layers[0]} jumps to {multiple(event.change)} times its own level at step {event.step} {beside}",
         run.where(table.row_near(event.step), step=event.step, last_step=event.last_step, layer=event.layers[0]),
         (
             Measure("ratio", event.change, limit=ratio), Measure("z", event.apart, limit=z),
             Measure("peers_ratio", event.peers), Measure("alone", event.alone), Measure("dominates", True),
-            Measure("steady_before", steady), *layer_evidence(event),
+            Measure("steady_before", steady), Measure("usual", usual), *layer_evidence(event),
         ),
     )  # fmt: skip
 

@@ -20,6 +20,15 @@ def test_one_layer_alone_is_a_warning(style: str, layer: str) -> None:
     assert finding.measure("alone") is True
 
 
+def test_jumps_as_large_as_others_of_the_run_are_its_habit() -> None:
+    made = norms(900)
+    for layer, row in (("lm_head", 300), ("blocks.1.fc", 450), ("wte", 600)):
+        made[layer][row] *= 8
+    assert {finding.severity for finding in analyze(layered(made))} == {Severity.INFO}
+    made["blocks.0.qkv"][750] *= 800
+    assert [f.where.step for f in analyze(layered(made)) if f.severity is Severity.WARNING] == [750]
+
+
 def test_all_together_is_not_attributable() -> None:
     made = norms(600)
     for values in made.values():
