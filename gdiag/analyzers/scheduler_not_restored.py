@@ -34,6 +34,8 @@ WORDS = {
 
 REJOINED = 0.05
 """Relative distance within which a rate is the one that was due."""
+SLOPE_ROWS = 10
+"""Rows before the restart that tell how the plan goes on."""
 MIXED = 0.05
 """Share of steps logged with several losses from which rates of several writers may be mixed; a step or two are a restart's."""
 
@@ -85,14 +87,21 @@ def _finding(run: RunView, seen: Mismatch) -> Finding:
 
 
 def _warmed_again(run: RunView, seen: Mismatch) -> bool:
-    """Whether a warm-up that begins again ends at the rate that was due, well below the peak: a schedule that was lost
-    climbs to its peak."""
+    """Whether a warm-up that begins again ends at the rate due there, well below the peak: a schedule that was lost climbs
+    to its peak. Due is what the rows before it lead to in a straight line, for the plan goes on while the rate warms up."""
     if seen.kind != "restarted":
         return False
-    rate = run.series("lr").finite.value
-    rising = np.flatnonzero(np.diff(rate[seen.index :]) <= 0)
-    top = float(rate[seen.index + int(rising[0])]) if len(rising) else 0.0
-    return seen.before < (1 - REJOINED) * float(rate.max()) and abs(top - seen.before) <= REJOINED * seen.before
+    rate = run.series("lr").finite
+    falling = np.flatnonzero(np.diff(rate.value[seen.index :]) <= 0)
+    if not len(falling) or seen.before >= (1 - REJOINED) * float(rate.value.max()):
+        return False
+    top = seen.index + int(falling[0])
+    before = slice(max(0, seen.index - SLOPE_ROWS), seen.index)
+    due = seen.before
+    if seen.index >= SLOPE_ROWS and np.ptp(rate.step[before]) > 0:
+        slope = np.polyfit(rate.step[before] - seen.step, rate.value[before], 1)[0]
+        due = max(0.0, seen.before + float(slope) * float(rate.step[top] - seen.step))
+    return bool(abs(float(rate.value[top]) - due) <= REJOINED * seen.before)
 
 
 def _gone_early(run: RunView, seen: Mismatch) -> bool:

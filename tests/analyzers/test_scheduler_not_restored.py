@@ -134,9 +134,10 @@ def test_the_mean_rate_of_two_writers_turns_without_a_fault() -> None:
     assert analyze(view(columns)) == []
 
 
-def test_a_warmup_up_to_the_rate_that_was_due_is_information() -> None:
-    due = cosine()[500:]
-    (finding,) = analyze(view(resumed(due * np.minimum(1.0, np.arange(1, 501) / 20))))
+@pytest.mark.parametrize("rows", [20, 60])
+def test_a_warmup_up_to_the_rate_that_was_due_is_information(rows: int) -> None:
+    due = cosine()[500:]  # falls by 7 % in 20 rows and by a fifth in 60 while the rate warms up
+    (finding,) = analyze(view(resumed(due * np.minimum(1.0, np.arange(1, 501) / rows))))
     assert (finding.measure("kind"), finding.severity) == ("restarted", Severity.INFO)
     (finding,) = analyze(view(resumed(cosine()[:500])))
     assert finding.severity is Severity.WARNING
