@@ -13,6 +13,7 @@ from gdiag.measures.changes import slow_rise
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.episodes import SCALES, Episode, Scan, scan
 from gdiag.measures.rises import step_up
+from gdiag.measures.runaway import Runaway, runaway
 from gdiag.measures.segments import interval
 from gdiag.measures.short_log import short_episodes
 from gdiag.measures.short_spikes import Stretch, short_spikes
@@ -105,6 +106,9 @@ def loss_view(path: Path) -> LossView:
     rise = None if relative else _slow_event(path, value, found, events, start)
     if rise is not None:
         events = [event for event in events if event.onset < rise.onset] + [rise]
+    if not any(event.kind == "divergence" for event in events) and (away := runaway(value)) is not None:
+        before = [event for event in events if event.last < away.onset]
+        events = [*before, _away_event(path, value, away, start)]
     events = [event for event in events if event.onset_step >= path.judged_from]
     inside = np.zeros(len(value), dtype=bool)
     for event in events:
@@ -160,6 +164,16 @@ def _coming_down(value: Floats, episode: Episode) -> bool:
         return False
     sigma = episode.excess / episode.z
     return float(np.median(rest[third : 2 * third]) - np.median(rest[-third:])) > 0.5 * sigma
+
+
+def _away_event(path: Path, value: Floats, away: Runaway, start: float) -> LossEvent:
+    noise = max(away.noise, 1e-300)
+    peak = away.onset + int(np.argmax(value[away.onset :]))
+    excess = float(value[peak]) - away.level
+    return LossEvent(
+        "divergence", path, away.onset, peak, len(value) - 1, excess, excess / noise, away.level, away.end, away.noise,
+        None, None, away.end - away.level, max(0.0, start - away.level),
+    )  # fmt: skip
 
 
 def _short_event(path: Path, value: Floats, found: Scan, stretch: Stretch, start: float) -> LossEvent:

@@ -269,6 +269,21 @@ def no_run_up(case: Case) -> str | None:
     return "nothing rises in the rows before it"
 
 
+GREW: Final = 100.0
+"""Growth of a loss before its first value that is no number from which it overflowed by growing."""
+
+
+def grew_away(case: Case) -> str | None:
+    """A loss that grows for many rows until it cannot be written was lost where it began to grow."""
+    away, end = case.find("GD104"), case.find("GD101")
+    if away is None or end is None or away.where.step is None or end.where.step is None:
+        return None
+    before, after = away.number("level_before"), away.number("level_after")
+    if before is None or after is None or not after >= GREW * max(before, 1e-300) or end.where.step <= away.where.step:
+        return None
+    return f"the loss grew {after / max(before, 1e-300):.1g}-fold in the {end.where.step - away.where.step} steps before: it overflowed by growing"
+
+
 def stopped_over_numbers(case: Case) -> str | None:
     """The program's last words, where no row shows what they say."""
     if case.find("GD101") is not None or case.value("loss_scale_at_minimum", "GD008") is not False:
