@@ -58,7 +58,7 @@ def analyze(
         or run.begins_trained
     ):
         return []
-    lr, loss, grad = run.series("lr").finite, run.series("loss"), run.series("grad_norm")
+    lr, loss, grad = run.series("lr").finite, run.series("loss"), run.grad_norm
     seen = slow_descent(lr, loss, grad)
     if seen is None or len(loss.nonfinite) or _stops_early(run, int(loss.step[-1])):
         return []

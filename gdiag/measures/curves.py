@@ -90,6 +90,12 @@ class Path:
             self._curves[name] = _curve(self.frame, name)
         return self._curves[name]
 
+    def beside(self, name: str, curve: Curve) -> Path:
+        """This path with `curve` as its column `name`, which was not logged but follows from what was."""
+        path = Path(self.kind, self.frame, self.judged_from)
+        path._curves.update(self._curves, **{name: curve})
+        return path
+
 
 def _curve(frame: pl.DataFrame, name: str) -> Curve:
     nothing = np.empty(0, dtype=np.int64)

@@ -82,26 +82,26 @@ def peak_instability(run: RunView) -> Instability | None:
     """Loss or gradients out of control while the learning rate reaches its peak."""
     if run.schedule is None:
         return None
-    return instability(run.schedule, run.series("lr"), run.series("loss"), run.series("grad_norm"))
+    return instability(run.schedule, run.series("lr"), run.series("loss"), run.grad_norm)
 
 
 def peak_stall(run: RunView) -> Stalled | None:
     """A loss that stopped falling before the learning rate reached its peak and never fell again."""
     if run.schedule is None:
         return None
-    return stalled(run.schedule, run.series("lr"), run.series("loss"), run.series("grad_norm"))
+    return stalled(run.schedule, run.series("lr"), run.series("loss"), run.grad_norm)
 
 
 def gradient_surge(run: RunView) -> Surge | None:
     """Gradients that grow manyfold in the first steps while nothing is learned."""
     if run.schedule is None:
         return None
-    return surge(run.schedule, run.series("lr"), run.series("loss"), run.series("grad_norm"))
+    return surge(run.schedule, run.series("lr"), run.series("loss"), run.grad_norm)
 
 
 def gradient_calming(run: RunView) -> Calming | None:
     """Gradients that wander near the peak learning rate and calm when it has fallen."""
-    return calming(run.schedule, run.series("lr"), run.series("grad_norm")) if run.schedule else None
+    return calming(run.schedule, run.series("lr"), run.grad_norm) if run.schedule else None
 
 
 def proven_resumes(run: RunView) -> list[tuple[int, int]]:
@@ -140,7 +140,7 @@ def scale_resets(run: RunView) -> list[ScaleReset]:
 
 def fresh_start(run: RunView) -> FreshStart | None:
     """A log that begins late in a run with the loss of an untrained model."""
-    return resume.fresh_start(run.series("loss"), run.series("grad_norm"))
+    return resume.fresh_start(run.series("loss"), run.grad_norm)
 
 
 def skipping(run: RunView) -> Skipping | None:
@@ -206,7 +206,10 @@ def batch_z(run: RunView, statistic: str, step: int) -> float | None:
 
 def losses(run: RunView) -> tuple[LossView, ...]:
     """The loss along every path: scan and events; the trajectory first."""
-    return tuple(loss_view(path) for path in run.paths)
+    first, *others = run.paths
+    if not len(first.curve("grad_norm")) and len(run.grad_norm):
+        first = first.beside("grad_norm", run.grad_norm)  # only the layers' norms are logged
+    return tuple(loss_view(path) for path in (first, *others))
 
 
 def learning(run: RunView) -> Learning | None:

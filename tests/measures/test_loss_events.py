@@ -6,10 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gdiag.analyzers import loss_spike
 from gdiag.measures.curves import Path
 from gdiag.measures.loss_events import LossView, loss_view
 from gdiag.measures.trajectory import trajectory
 from gdiag.schema import TABLES
+from tests.analyzers.made_layers import layered
 from tests.benchmarks.losses import KINDS, WANTED, case, verdict
 from tests.measures.made import NOISES, Floats, Noise, climb, healthy, spike
 
@@ -200,3 +202,19 @@ def test_a_sparse_log_needs_the_gradient_for_a_short_spike() -> None:
     assert (event.kind, event.onset_step) == ("spike", 4010)
     alone = frame.with_columns(grad_norm=pl.lit(1.0) + 0.1 * pl.Series(rng.random(600)))
     assert loss_view(Path("trajectory", alone, 0)).events == ()
+
+
+def test_the_norms_of_layers_stand_in_for_the_total() -> None:
+    rng = np.random.default_rng(5)
+    loss, layers = healthy(900, "gauss", 3000), np.exp(rng.normal(0, 0.1, (900, 4)))
+    noise = float(np.std(np.diff(loss[300:])) / np.sqrt(2))
+    loss[607] += 6 * noise
+    layers[607] *= 5
+    named = {f"blocks.{k}.fc": layers[:, k] for k in range(4)}
+    (finding,) = loss_spike.analyze(layered(named, steps={"loss": loss}))
+    assert finding.where.step == 607
+    assert finding.number("grad_ratio") == pytest.approx(5, rel=0.3)
+    calm = {layer: np.where(norm > 3, 1.0, norm) for layer, norm in named.items()}
+    assert (
+        loss_spike.analyze(layered(calm, steps={"loss": loss})) == []
+    )  # 6 times the noise in one row prove nothing alone
