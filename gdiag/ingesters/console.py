@@ -48,6 +48,8 @@ class Grammar:
     """Label → name understood by `columns`, where the label alone does not say it."""
     drop: tuple[str, ...] = ()
     """Labels that would be misread."""
+    beside: str = ""
+    """A literal of lines that have the marker and are no damaged step lines."""
     several_runs: bool = False
     """A step number that falls back to the file's first one starts another run."""
     evaluation: str = ""
@@ -159,6 +161,9 @@ def find(given: Input, options: Options, grammar: Grammar) -> Found:
         wide = _evaluation(wide, grammar)
     wide = with_prefix(wide, options)
     left = got.left.filter(pl.col("text").str.contains(DAMAGED)) if len(wide) else got.left.clear()
+    if grammar.beside:
+        others = steps.filter(pl.col("text").str.contains(grammar.beside, literal=True))
+        left = left.join(others, on="line", how="anti", maintain_order="left")
     some = pl.Series([begun.last, *begun.head]) if begun else steps["text"].tail(1).append(steps["text"].head(8))
     config, finished = _total(some, wide, grammar.marker)
     return Found(

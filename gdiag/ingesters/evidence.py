@@ -141,9 +141,10 @@ def scan(
     machine = machine_lines.among(rest, tz, year)[0].head(_MOST)
     machine = machine.filter(pl.col("kind") != "oom")  # what a program says of it may be the end of a traceback
     taken = set(machine["line"])
-    said = _placed(_events([row for row in rows if row["line"] not in taken], tz), steps, ())
-    reported = _placed(machine, steps, ("rank", "host", "bus_id", "value"))
-    events = pl.concat([e for e in (said, reported) if len(e)] or [said], how="diagonal").sort("line")
+    events = _placed(_events([row for row in rows if row["line"] not in taken], tz), steps, ())
+    if len(machine):
+        reported = _placed(machine, steps, ("rank", "host", "bus_id", "value"))
+        events = pl.concat([e for e in (events, reported) if len(e)], how="diagonal").sort("line")
     return Evidence(events if len(events) else None, _exit(ends, last, finished=finished))
 
 

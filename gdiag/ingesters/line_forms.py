@@ -157,19 +157,22 @@ def form_of(line: bytes, grammar: Grammar) -> Form | None:
         else:
             numbers += [_NUMBER.fullmatch(text, *whole.span(i)) for i in range(1, pattern.groups + 1)]
         at += len(piece) + len(grammar.separator or "")
-    named = [n for n, slot in zip(numbers, grammar.slots, strict=True) if n is not None and slot.name]
-    if None in numbers or (grammar.pieces[-1] is None and (grammar.separator or "\n") in pieces[-1]):
+    made = [_number(line, match) for match in numbers if match is not None]
+    if len(made) < len(numbers) or (grammar.pieces[-1] is None and (grammar.separator or "\n") in pieces[-1]):
         return None
-    digits += [at for n in numbers if n is not None for k in (2, 3, 5) for at in range(*n.span(k)) if text[at] != ","]
-    wanted = tuple(_number(line, match) for match in named)
+    digits += [at for number in made for at in (*number.digits, *number.exponent)]
+    wanted = tuple(number for number, slot in zip(made, grammar.slots, strict=True) if slot.name)
     if any(len(number.digits) > form_numbers.MOST for number in wanted):
         return None
     return form_numbers.form(line, digits, wanted, prefix)
 
 
 def _number(line: bytes, match: re.Match[str]) -> Number:
+    digits: Iterable[int] = (*range(*match.span(2)), *range(*match.span(3)))
+    if "," in match[2]:
+        digits = (at for at in digits if line[at] != _COMMA)
     return Number(
-        tuple(at for k in (2, 3) for at in range(*match.span(k)) if line[at] != _COMMA),
+        tuple(digits),
         tuple(range(*match.span(5))),
         len(match[3] or ""),
         -1.0 if match[1] else 1.0,

@@ -33,6 +33,7 @@ _GRAMMAR: Final = Grammar(
     shape=r"[=:]?\s*\d+\s*/\s*\d+\s*\|",
     separator=" | ",
     needs=("|",),
+    beside="validation loss at",
     rename={"lm loss": "loss", "lm_loss": "loss", "grad norm": "grad_norm", "samples/sec": "samples per second"},
     drop=("throughput per GPU (TFLOP/s/GPU)",),
 )
@@ -40,9 +41,8 @@ _LOSSES: Final = ("lm loss", "lm_loss", "loss", "sop loss", "mlm loss")
 _NORMS: Final = ("grad norm", "grad_norm")
 _SKIPPED: Final = ("number of skipped iterations", "number_of_skipped_iterations")
 _NANS: Final = ("number of nan iterations", "number_of_nan_iterations")
-_EVAL: Final = re.compile(
-    r"validation loss at (?:iteration (?P<step>\d+)|(?P<end>the end of training)).*?(?:lm[ _])?loss value:\s*(?P<loss>\S+)",
-    re.I,
+_EVAL: Final = (
+    r"(?i)validation loss at (?:iteration (?P<step>\d+)|the end of training).*?(?:lm[ _])?loss value:\s*(?P<loss>\S+)"
 )
 
 
@@ -59,9 +59,8 @@ def read(given: Input, options: Options) -> Reading:
     if whole is not given:
         found = console.find(whole, options, _GRAMMAR)
     wide = _absent_loss(found.wide)
-    evaluations = found.table.filter(pl.col("text").str.contains("validation loss at", literal=True))["line"]
-    rejects = found.rejects.filter(~pl.col("line").is_in(evaluations.to_list()))
-    found = replace(found, wide=_with_validation(wide, found.table), rejects=rejects)
+    evaluations = found.table.filter(pl.col("text").str.contains(_GRAMMAR.beside, literal=True))
+    found = replace(found, wide=_with_validation(wide, evaluations))
     return console.finish(whole, options, FORMAT, found, rename=_GRAMMAR.rename)
 
 
@@ -122,16 +121,14 @@ def _absent_loss(wide: pl.DataFrame) -> pl.DataFrame:
     return wide.with_columns(pl.when(stale).then(None).otherwise(pl.col(norm)).alias(norm))
 
 
-def _with_validation(wide: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    lines = table.filter(pl.col("text").str.contains("validation loss at", literal=True))
+def _with_validation(wide: pl.DataFrame, evaluations: pl.DataFrame) -> pl.DataFrame:
+    """`wide` with a row for each of the lines (`line`, `text`) that say a validation loss."""
+    said = evaluations.select("line", pl.col("text").str.extract_groups(_EVAL).alias("g")).unnest("g")
     rows: list[dict[str, float]] = []
     last = int(str(wide["step"].max())) if len(wide) else 0
-    for line, text in lines.iter_rows():
-        match = _EVAL.search(text)
-        if match is None:
-            continue
-        number = re.match(plain.NUMBER, match["loss"])
-        step = whole(match["step"]) if match["step"] else last
+    for line, own, loss in said.drop_nulls("loss").iter_rows():
+        number = re.match(plain.NUMBER, loss)
+        step = whole(own) if own else last
         if number and step is not None:
             rows.append({"line": line, "step": step, "eval_loss": float(number[0])})
     if not rows:

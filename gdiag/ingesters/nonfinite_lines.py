@@ -31,7 +31,8 @@ def last_words(rest: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     loss = steps["loss"].drop_nulls()
     if not len(loss) or not loss.is_finite()[-1]:
         return steps.clear()
-    found = rest.filter((pl.col("line") > steps["line"].max()) & pl.col("text").str.contains(_STOP)).head(1)
+    behind = rest.filter(pl.col("line") > steps["line"].max())
+    found = behind.filter(pl.col("text").str.contains(_STOP)).head(1)
     if not len(found):
         return steps.clear()
     after = int(str(steps["step"].max())) + 1
@@ -43,11 +44,10 @@ def last_words(rest: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 def rows(table: pl.DataFrame) -> pl.DataFrame:
     """`line`, `step`, then grad_norm/<layer>, param_norm/<layer> and loss, NaN or inf where said so."""
-    found = (
-        table.filter(pl.col("text").str.contains(_QUICK))
-        .select("line", pl.col("text").str.extract_groups(_LINE).alias("g"))
-        .unnest("g")
-    )
+    likely = table.filter(pl.col("text").str.contains(_QUICK))
+    if not len(likely):
+        return pl.DataFrame(schema={"line": pl.Int64, "step": pl.Int64})
+    found = likely.select("line", pl.col("text").str.extract_groups(_LINE).alias("g")).unnest("g")
     wide: dict[tuple[int, str], dict[str, float]] = {}
     for line, step, what, where, layer, value in found.iter_rows():
         if step is None:

@@ -103,11 +103,13 @@ def coalesce(data: pl.DataFrame) -> pl.DataFrame:
     own = [name for name in metrics if name not in _SHARED and name != "eval_loss"]
     train = pl.any_horizontal(pl.col(own).is_not_null()) if own else pl.lit(False)
     alone = ~train & pl.col("eval_loss").is_not_null() if "eval_loss" in metrics else pl.lit(False)
-    data = data.with_columns(_alone=alone, _at=pl.int_range(pl.len()))
+    marked = data.with_columns(_alone=alone, _at=pl.int_range(pl.len()))
     start = ~same | (pl.col("_alone") != pl.col("_alone").shift())
-    data = data.with_columns(_start=start.fill_null(True))
-    single = data.select(pl.col("_start") & pl.col("_start").shift(-1).fill_null(True)).to_series()
-    several = data.filter(~single).with_columns(_group=pl.col("_start").cum_sum().cast(pl.Int64))
+    marked = marked.with_columns(_start=start.fill_null(True))
+    single = marked.select(pl.col("_start") & pl.col("_start").shift(-1).fill_null(True)).to_series()
+    if single.all():
+        return data
+    several = marked.filter(~single).with_columns(_group=pl.col("_start").cum_sum().cast(pl.Int64))
     clash = several.group_by("_group").agg(
         pl.col(metrics).drop_nulls().n_unique() > 1
     ).select("_group", _clash=pl.any_horizontal(pl.col(metrics)))  # fmt: skip
@@ -119,4 +121,4 @@ def coalesce(data: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("_at", "line", "run", "rank", "step").first(), pl.col(metrics).drop_nulls().first())
         .drop("_group")
     )
-    return pl.concat([data.filter(single).select(joined.columns), joined]).sort("_at").drop("_at")
+    return pl.concat([marked.filter(single).select(joined.columns), joined]).sort("_at").drop("_at")

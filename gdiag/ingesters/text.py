@@ -280,7 +280,7 @@ def _at_one_place(seen: list[re.Match[str]]) -> list[pl.Expr]:
         else pl.lit(None, pl.String)
     )
     return [
-        here.str.to_datetime(form, strict=False, time_unit="us").alias("moment"),
+        here.str.to_datetime(form, strict=False, time_unit="us", cache=False).alias("moment"),
         fraction.alias("fraction"),
         offset.alias("offset"),
     ]
