@@ -23,7 +23,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "loss": (
         "loss", "train_loss_step", "lm_loss", "train_loss", "reduced_train_loss", "crossentropyloss", "ce_loss",
-        "cross_entropy_loss", "cross_entropy", "crossentropy", "languagecrossentropy", "global_avg_loss",
+        "cross_entropy_loss", "cross_entropy", "crossentropy", "xent", "languagecrossentropy", "global_avg_loss",
         "loss_metrics_global_avg_loss", "loss_train_total", "loss_total", "total_loss", "loss_train", "loss_out",
         "lm_loss_vs_samples", "train_mean_nll", "mean_nll", "nll_loss", "nll", "step_loss", "train_loss_local",
         "loss_local", "loss_avg", "avg_loss", "avr_loss", "mean_loss", "loss_mean", "running_loss", "smooth_loss", "trl", "lmloss",

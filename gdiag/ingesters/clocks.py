@@ -56,6 +56,18 @@ def durations(column: pl.Series) -> pl.Series:
     return total.alias(column.name) if total.count() else column
 
 
+def time_of_day(column: pl.Series) -> pl.Series | None:
+    """`13:54:52` without a date as seconds since the first one, a day more wherever it falls back; None where it is no such clock."""
+    told = column.str.contains(r"^\s*(?:[01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?\s*$")
+    if not told.any() or not told.drop_nulls().all():
+        return None
+    seconds = _added(column.str.replace(",", ".", literal=True), r"^\s*(\d+ days)?(\d+):(\d+):(\d+(?:\.\d+)?)\s*$")
+    filled = seconds.forward_fill()
+    days = (filled.diff() < 0).fill_null(False).cum_sum().cast(pl.Float64)
+    since = seconds + 86400.0 * days - float(seconds.drop_nulls()[0])
+    return since.alias(column.name)
+
+
 def _added(column: pl.Series, pattern: str) -> pl.Series:
     """Seconds of the pattern's days, hours, minutes and seconds; null where it finds none of them."""
     parts = column.str.extract_groups(pattern).struct.unnest().select(pl.all().cast(pl.Float64, strict=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from typing import Final
@@ -14,9 +15,9 @@ from gdiag.ingesters.aliases import claim, family
 from gdiag.ingesters.console_epochs import EVALUATION
 
 NAME: Final = "eval loss"
-_LIKELY: Final = (
-    r"(?i)(?:val|eval|test|dev|holdout)[^\n]{0,80}(?:loss|nll|cross.?entropy)\W{0,4}[^\n]{0,12}(?:[\d.]|nan|inf)"
-)
+_LIKELY: Final = r"(?i)(?:val|eval|test|dev|holdout)[^\n]{0,80}(?:loss|nll|cross.?entropy|perplexity|ppl)\W{0,4}[^\n]{0,12}(?:[\d.]|nan|inf)"
+_PERPLEXITY: Final = r"(?:val\w*|eval\w*|test|dev)?[ _-]?(?:perplexity|ppl)"
+"""The exponential of an evaluation's loss."""
 _RECORD: Final = re.compile(r"best|lowest|minim|target|previous|prev_|last[ _]", re.IGNORECASE)
 """Figures of other evaluations."""
 _STEP: Final = re.compile(r"(?:^|[^\w-])(?:step|iter(?:ation)?|update)s?\W{0,3}(\d{1,12})(?![\w.])", re.IGNORECASE)
@@ -80,6 +81,9 @@ def _read(message: str) -> tuple[int | None, str, float]:
         if own and not _RECORD.search(name):
             step = _STEP.search(message)
             return int(step[1]) if step else None, name, float(mean[1]) if mean else value
+        if words is not None and value > 0 and re.fullmatch(_PERPLEXITY, name.strip(), re.IGNORECASE):
+            step = _STEP.search(message)
+            return int(step[1]) if step else None, name, math.log(value)
     return None, "", 0.0
 
 

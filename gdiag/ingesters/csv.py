@@ -32,7 +32,7 @@ def recognise(given: Input) -> float:
     """Names, then rows with as many cells; or rows of two numbers."""
     shape = sniff(given.head)
     if shape is None:
-        return 0.0
+        return 0.3 if _misfit(given.head) else 0.0
     if not shape.skip:
         return 0.35
     known = claims.known(shape.names, Options())
@@ -72,6 +72,25 @@ def sniff(head: bytes) -> csv_rows.Shape | None:
     return None
 
 
+def _misfit(head: bytes) -> str:
+    """How many cells stand under how many names where all rows have more than a header that names a step and a loss."""
+    lines = [line for line in head.decode("utf-8", errors="replace").splitlines()[:60] if line.strip()]
+    if len(lines) < _FEW:
+        return ""
+    for separator in _SEPARATORS:
+        names = _cells(lines[0], separator)
+        known = claims.known(names, Options()) if len(names) > 2 else set()
+        widths = {len(row) for row in csv.reader(lines[1:-1], delimiter=separator)}
+        if (
+            known & {"step", "epoch"}
+            and known & {"loss", "eval_loss"}
+            and len(widths) == 1
+            and min(widths) > len(names)
+        ):
+            return f"{min(widths)} cells in every row under {len(names)} names"
+    return ""
+
+
 def read(given: Input, options: Options) -> Reading:
     """Every row.
 
@@ -81,7 +100,10 @@ def read(given: Input, options: Options) -> Reading:
     data = given.data()
     shape = sniff(_beginning(data))
     if shape is None:
-        raise InputError(f"{given.path} is no table that can be read")
+        why = _misfit(given.head)
+        raise InputError(
+            f"{given.path} {f'has {why}: which belongs to which cannot be told' if why else 'is no table that can be read'}"
+        )
     frame, rows, rejects, headers = _table(data, shape)
     frame = _with_split(given.path, frame)
     _refuse_runs(given.path, frame, options)

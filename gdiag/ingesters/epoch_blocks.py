@@ -1,7 +1,8 @@
 """Consoles of unknown programs that print an epoch or a step on a line of its own and its metrics below it.
 
 `--- epoch 147 ---` then `train/loss     : 6.17`, or `Epoch 0/24`, a rule, then `train Loss: 0.63 Acc: 0.69` and
-`val Loss: 0.24 Acc: 0.90`, or Coqui's `--> TIME: … -- STEP: 25/496 -- GLOBAL_STEP: 25` then `| > loss: 3.63  (3.53)`. Where a
+`val Loss: 0.24 Acc: 0.90`, or Coqui's `--> TIME: … -- STEP: 25/496 -- GLOBAL_STEP: 25` then `| > loss: 3.63  (3.53)`, or
+`current step: 25th step` then `batch loss:3.9`. Where a
 name comes again in a block the last value counts.
 """
 
@@ -14,16 +15,21 @@ import polars as pl
 
 from gdiag.errors import InputError
 from gdiag.ingesters import console, tokens
-from gdiag.ingesters.aliases import claim
+from gdiag.ingesters.aliases import claim, family
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "epoch-blocks"
-_HEAD: Final = r"(?i)^\W*(?:TIME: [\d:. -]+STEP: \d+/\d+ -- GLOBAL_)?(?:epoch|step|iter(?:ation)?)\W{0,3}(\d{1,12})(?:\s*(?:/|of)\s*(\d{1,12}))?\W*$"
+_WHICH: Final = (
+    r"(?:TIME: [\d:. -]+STEP: \d+/\d+ -- GLOBAL_|(?:current|global|training|train)[ _])?(?:epoch|step|iter(?:ation)?)"
+)
+_ORDINAL: Final = r"(?:st|nd|rd|th)?(?: (?:epoch|step|iter(?:ation)?))?"
+_HEAD: Final = rf"(?i)^\W*{_WHICH}\W{{0,3}}(\d{{1,12}}){_ORDINAL}(?:\s*(?:/|of)\s*(\d{{1,12}}))?\W*$"
 _BODY: Final = r"[A-Za-z]\w*\s*[:=]\s*(?:[-+.]?\d|(?i:nan|inf))"
 _BAR: Final = r"\d%\||\d(?:it/s|s/it)"
 _SNIFF: Final = re.compile(
-    rb"(?im)^[^\w\n]{0,99}(?:TIME: [\d:. -]+STEP: \d+/\d+ -- GLOBAL_)?(?:epoch|step|iter(?:ation)?)\W{0,3}\d{1,12}(?:\s*(?:/|of)\s*\d{1,12})?[^\w\n]*\n(?:[^\n]*\n){0,4}?[^\n]*[a-z]\w*\s*[:=]\s*[-+.]?[\dn]"
+    rf"(?im)^[^\w\n]{{0,99}}{_WHICH}\W{{0,3}}\d{{1,12}}{_ORDINAL}(?:\s*(?:/|of)\s*\d{{1,12}})?[^\w\n]*\n"
+    r"(?:[^\n]*\n){0,4}?[^\n]*[a-z]\w*\s*[:=]\s*[-+.]?[\dn]".encode()
 )
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr"})
 _LONGEST: Final = 60
@@ -56,7 +62,7 @@ def read(given: Input, options: Options) -> Reading:
             (name, value) for name, value in tokens.pairs(text.replace("tensor(", ""), None) if len(name) <= _LONGEST
         )
     names = dict.fromkeys(name for row in rows.values() for name in row)
-    if not _KNOWN & {c.canonical for name in names if (c := claim(name)) is not None}:
+    if not _KNOWN & {c.canonical for name in names if (c := claim(name) or family(name)) is not None}:
         raise InputError(f"{given.path} has no block of an epoch with a loss or another metric that is known")
     whole = ("line", "step")
     wide = pl.DataFrame(list(rows.values()), schema={n: pl.Int64 if n in whole else pl.Float64 for n in names})

@@ -24,6 +24,9 @@ _OPENED: Final = {b"{": (b'"', b"}"), b"[": (b"{", b"[", b"]", b'"', *(b"%d" % n
 _MORE: Final = "one object of final values: no series"
 
 
+_LOSSES: Final = frozenset({"loss", "eval_loss"})
+_FEW: Final = 2
+"""Losses of so few epochs are a series: nobody sets a list of losses."""
 _NAMED: Final = 5
 _UNNAMED: Final = 20
 """Lists shorter than this are settings, not series, when their names say nothing."""
@@ -80,9 +83,9 @@ def read(given: Input, options: Options) -> Reading:
         if lists and not rows:
             frame, notes = json_columns.table(lists, options)
             if frame is None:
-                raise InputError(f"{given.path} is a JSON object whose lists have different lengths: no table")
-            least = _NAMED if claims.known(frame.columns, options) else _UNNAMED
-            if frame.height < least:
+                raise InputError(f"{given.path} is {_MORE}")
+            told = claims.known(frame.columns, options)
+            if frame.height < (_FEW if told & _LOSSES and not told & {"lr"} else _NAMED if told else _UNNAMED):
                 raise InputError(f"{given.path} is {_MORE}")
             return columns.reading(given.path, FORMAT, frame, options, notes=notes, rows=1, line=None, rejects=rejects)
     else:

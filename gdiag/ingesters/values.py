@@ -46,6 +46,8 @@ def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Par
     """A column in the unit of `canonical`, Float64, null where nothing was logged."""
     if canonical == "time" and (column.dtype == pl.String or column.dtype.is_temporal()):
         clock = clocks.seconds(column, tz)
+        if clock is None and column.dtype == pl.String:
+            clock = clocks.time_of_day(column)
         if clock is not None:
             return Parsed(clock)
     if canonical in ("step", "epoch") and column.dtype == pl.String:

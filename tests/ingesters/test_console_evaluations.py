@@ -127,3 +127,21 @@ def test_batches_of_an_evaluation_do_not_count_among_them(tmp_path: Path, monkey
     records = read(tmp_path, log(BARS, batches))
     assert evaluations(records) == [(s, round(3.9 - s / 200, 3)) for s in (90, 190, 290, 390)]
     assert not any("evaluations" in note for note in records.sources[0].notes)
+
+
+def test_a_perplexity_is_the_loss_as_an_exponential(tmp_path: Path) -> None:
+    lines = []
+    for i in range(50, 850, 50):
+        lines.append(
+            f"[2024-05-08 04:06:17,722 INFO] Step {i}/100000; acc:  12.00; ppl: {math.exp(2 - i / 800):.4f}; xent: {2 - i / 800:.4f}; lr: 1.0"
+        )
+        if i % 200 == 0:
+            lines.append(f"[2024-05-08 04:06:28,463 INFO] Validation perplexity: {math.exp(3 - i / 800):.5f}")
+            lines.append("[2024-05-08 04:06:28,463 INFO] Model is improving ppl: inf --> 5.45281.")
+    (tmp_path / "run.log").write_text("\n".join(lines) + "\n")
+    steps = load([tmp_path / "run.log"]).steps
+    assert steps.drop_nulls("eval_loss")["step"].to_list() == [200, 400, 600, 800]
+    assert steps["eval_loss"].drop_nulls().to_list() == pytest.approx(
+        [3 - i / 800 for i in (200, 400, 600, 800)], abs=1e-4
+    )
+    assert steps["loss"].drop_nulls().to_list() == pytest.approx([2 - i / 800 for i in range(50, 850, 50)], abs=1e-3)

@@ -196,3 +196,19 @@ def test_rows_that_leave_out_their_last_cells(tmp_path: Path) -> None:
     records = load([tmp_path / "log.csv"])
     assert records.sources[0].format == "csv"
     assert records.steps.height == 60
+
+
+def test_a_time_of_day_without_a_date(tmp_path: Path) -> None:
+    clocks = ["22:50:00", "23:10:00", "23:30:00", "23:50:00", "00:10:00", "00:30:00"]
+    rows = [f"{i}\t{clock}\t{4 - i / 10}" for i, clock in enumerate(clocks)]
+    (tmp_path / "loss.tsv").write_text("\n".join(["EPOCH\tTIMESTAMP\tTRAIN_LOSS", *rows]) + "\n")
+    records = load([tmp_path / "loss.tsv"])
+    assert records.sources[0].rejected == 0
+    assert records.steps["elapsed"].to_list() == [1200.0 * i for i in range(6)]
+
+
+def test_more_cells_than_names_in_every_row_are_refused_by_name(tmp_path: Path) -> None:
+    rows = [f"{i}\t{4 - i / 10}\t\t3.5\t0.9" for i in range(10)]
+    (tmp_path / "loss.tsv").write_text("\n".join(["epoch\ttrain_loss\tdev_loss\tdev_f1", *rows]) + "\n")
+    with pytest.raises(InputError, match="5 cells in every row under 4 names"):
+        load([tmp_path / "loss.tsv"])

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gdiag.errors import InputError
-from gdiag.ingesters import epoch_blocks, recognise
+from gdiag.ingesters import epoch_blocks, load, recognise
 from tests.ingesters.console_samples import given, read
 
 
@@ -34,3 +36,15 @@ def test_blocks_below_an_epoch(head: str, body: str) -> None:
 def test_other_blocks_are_refused(prose: str) -> None:
     with pytest.raises(InputError):
         read(epoch_blocks, prose)
+
+
+@pytest.mark.parametrize("head", ["current step: {}th step", "global step {}", "Training epoch: {}", "step {}"])
+@pytest.mark.parametrize("name", ["batch loss:", "loss = "])
+def test_words_around_the_number_of_a_step(tmp_path: Path, head: str, name: str) -> None:
+    text = (
+        "".join(f"{head.format(i)}\n{name}{4 - i / 50}\n" for i in range(1, 40))
+        + "model saved in file: ckpt-100 / 100 th step\n"
+    )
+    (tmp_path / "run.log").write_text("start from 0\n" + text)
+    steps = load([tmp_path / "run.log"]).steps
+    assert steps.select("step", "loss").rows() == [(i, 4 - i / 50) for i in range(1, 40)]

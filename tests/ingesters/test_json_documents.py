@@ -180,6 +180,17 @@ def test_sacred_steps_that_come_again_and_in_halves(tmp_path: Path) -> None:
     assert halves.steps.select("step", "epoch").rows() == [(i, i / 2) for i in range(1, 101)]
 
 
+@pytest.mark.parametrize("epochs", [2, 3, 4])
+def test_a_history_of_few_epochs(tmp_path: Path, epochs: int) -> None:
+    losses = [2 - i / 10 for i in range(epochs)]
+    assert loaded(tmp_path, {"loss": losses, "val_loss": losses}, None).steps["loss"].to_list() == losses
+
+
+def test_a_history_of_one_epoch_is_no_series(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="one object of final values"):
+        loaded(tmp_path, {"loss": [2.0], "val_loss": [2.5]}, None)
+
+
 VALUES = [{"dtype": "float64", "py/object": "numpy.float64", "value": 4.0}, *(3 - i / 64 for i in range(59))]
 METRICS = {
     name: {"steps": list(range(60)), "timestamps": [f"2024-01-01T00:00:{i:02d}" for i in range(60)], "values": values}
