@@ -4,7 +4,9 @@ What it checks: parameter norms that still grow at the end of the run: one layer
 (Mann-Kendall) and `family` times faster than the median layer of its kind (norm layers and embeddings are not judged), or
 the whole network by `together` (healthy runs: below 1.1); or norms of most layers that begin to grow `faster` times
 faster in the middle of the run, whatever the learning rate, and grow `overall`-fold until its end (of 28 small networks
-that were really trained, one grew that much after its peak rate, at 0.9 times the pace before).
+that were really trained, one grew that much after its peak rate, at 0.9 times the pace before); or one layer that begins
+to outgrow the median layer `sudden` times faster than before and ends `apart` times larger beside it (healthy ones: 1.8
+at most in 120 runs).
 
 Why it matters: with weight decay a norm settles where decay balances the updates; one that keeps growing makes the
 relative step ever smaller, and a growing head or query-key projection is how output and attention logits grow.
@@ -30,7 +32,7 @@ NEEDS: tuple[str, ...] = ("layers.param_norm|steps.param_norm",)
 
 def analyze(
     run: RunView, *, factor: float = 1.5, together: float = 1.2, family: float = 3.0, z: float = 4.0, most: int = 5,
-    faster: float = 2.0, overall: float = 2.0,
+    faster: float = 2.0, overall: float = 2.0, sudden: float = 5.0, apart: float = 2.5,
 ) -> list[Finding]:  # fmt: skip
     """The fastest growing layers, or the whole network where only its norm is logged.
 
@@ -43,6 +45,8 @@ def analyze(
         most: findings.
         faster: pace of the median layer after over before.
         overall: growth of the median layer from there to the end.
+        sudden: pace of one layer beside the median layer, after over before.
+        apart: growth of that layer beside the median layer from there to the end.
     """
     table = run.layer_table("param_norm")
     if table is None:
@@ -53,6 +57,9 @@ def analyze(
     turned = _accelerated(run, table, faster, overall)
     if turned:
         return turned
+    alone = _outgrown(run, table, sudden, apart)
+    if alone:
+        return alone[:most]
     rate = _rates(table)
     if float(np.median(rate)) >= np.log(together):
         return _network(run, table, rate, together, z)
@@ -99,6 +106,45 @@ def _accelerated(run: RunView, table: LayerTable, faster: float, overall: float)
             ),
         )
     ]  # fmt: skip
+
+
+def _outgrown(run: RunView, table: LayerTable, sudden: float, apart: float) -> list[Finding]:
+    """Layers that leave the median layer in mid-run, the earliest first; a jump in one row is GD208's to say."""
+    logs, judged = weight_logs(table)
+    if judged < LEAST_PEERS or not np.isfinite(logs).all():
+        return []
+    usual = np.median(logs - logs[0], axis=1)
+    steady = np.ones(len(table.step))
+    found: list[tuple[int, int, float, float]] = []
+    for i, column in enumerate(table.columns):
+        if column.kind in ("norm", "embedding"):
+            continue
+        own = np.log(np.maximum(table.values(i), 1e-300)) - usual
+        if not np.isfinite(own).all() or own[-1] - own.min() < np.log(apart):
+            continue
+        turn = accelerated(own[:, None], steady, least=float(np.log(apart)))
+        if turn is None or turn.ratio < sudden or np.diff(own).max() > 0.5 * turn.growth:
+            continue
+        found.append((turn.row, i, float(np.exp(turn.growth)), turn.ratio))
+    return [_leaving(run, table, *each, apart) for each in sorted(found)]
+
+
+LEAST_PEERS = 3
+"""Layers below which none of them is the usual one."""
+
+
+def _leaving(run: RunView, table: LayerTable, row: int, i: int, growth: float, pace: float, apart: float) -> Finding:
+    step, column = int(table.step[row]), table.columns[i]
+    return Finding(
+        CODE, NAME, Severity.WARNING if run.steady_before(step) else Severity.INFO,
+        f"Parameter norm of {column.layer} begins to outgrow the others at step {step}, {growth:.3g}-fold beside the median layer "
+        "to the end of the run",
+        run.where(table.row_near(step), step=step, last_step=int(table.step[-1]), layer=column.layer),
+        (
+            Measure("ratio", growth, limit=apart), Measure("pace_ratio", min(pace, 1000.0)), Measure("alone", True),
+            Measure("layer_kind", column.kind),
+        ),
+    )  # fmt: skip
 
 
 def _network(run: RunView, table: LayerTable, rate: Floats, together: float, z: float) -> list[Finding]:

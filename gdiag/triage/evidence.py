@@ -55,6 +55,7 @@ from gdiag.triage.sentences import (
     one_jumps,
     one_layer,
     only_hot,
+    outgrows,
     paced_at_restart,
     path,
     plain_entropy,
@@ -162,6 +163,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("output_logit_growth", "layer", 0.8, kind("lm_head", "the output head{} moves first")),
     Rule("output_logit_growth", "layer", 1.0, lambda c: f.message if (f := c.find("GD207")) and c.find("GD211") else None),
     Rule("weight_decay_too_small", "layer", 1.5, found("GD207", least=Severity.WARNING)),
+    # One layer that leaves its peers was not left without decay with them all: what its kind does when it grows is likelier.
+    Rule("weight_decay_too_small", "loss", -1.2, outgrows()),
+    Rule("attention_logit_growth", "layer", 3.2, outgrows("attention_qkv")),
+    Rule("output_logit_growth", "layer", 2.6, outgrows("lm_head")),
     # Numerics.
     Rule("numeric_overflow", "layer", 2.0, in_a_layer),
     Rule("numeric_overflow", "gradient", -2.2, unflagged("steady_before", "the gradients were unstable before they turned non-finite", "GD204")),

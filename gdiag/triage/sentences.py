@@ -46,6 +46,18 @@ def flagged(name: str, text: str, *codes: str) -> Sentence:
     return lambda case: text if case.value(name, *codes) is True else None
 
 
+def outgrows(kind: str | None = None) -> Sentence:
+    """A layer (of `kind`) that begins to outgrow all others."""
+
+    def sentence(case: Case) -> str | None:
+        finding = next((f for f in case.findings if f.code == "GD207" and f.measure("alone") is True), None)
+        if finding is None or finding.severity < Severity.WARNING or kind not in (None, finding.measure("layer_kind")):
+            return None
+        return finding.message
+
+    return sentence
+
+
 def unflagged(name: str, text: str, *codes: str) -> Sentence:
     """`text` when the evidence `name` is false."""
     return lambda case: text if case.value(name, *codes) is False else None

@@ -64,3 +64,29 @@ def test_growth_that_ends_with_the_schedule_is_seen_where_it_speeds_up() -> None
 @pytest.mark.parametrize("decay", [0.0, 0.001, 0.01])
 def test_a_healthy_walk_slows_down(decay: float) -> None:
     assert analyze(layered(params=walk(1000, None, decay), steps={"lr": cosine(1000, peak=1.0, floor=0.01)})) == []
+
+
+def leaves(rows: int, turn: int, growth: float, length: int) -> dict[str, Floats]:
+    """Norms that walk alike; one of them grows `growth`-fold within `length` rows from `turn` on and stays there."""
+    made = walk(rows, None, 1e-4)
+    made["blocks.1.qkv"] = made["blocks.1.qkv"] * growth ** np.clip((np.arange(rows) - turn) / length, 0, 1)
+    return made
+
+
+@pytest.mark.parametrize("length", [60, 300])
+def test_a_layer_that_leaves_the_others_in_mid_run_is_dated(length: int) -> None:
+    (finding,) = analyze(layered(params=leaves(1000, 400, 8.0, length)))
+    assert (finding.where.layer, finding.severity, finding.measure("alone")) == ("blocks.1.qkv", Severity.WARNING, True)
+    assert (finding.where.step or 0) == pytest.approx(400, abs=15)
+    assert finding.measure("layer_kind") == "attention_qkv"
+
+
+def test_a_jump_and_a_slow_departure_are_not_growth() -> None:
+    assert analyze(layered(params=leaves(1000, 400, 8.0, 1))) == []
+    assert analyze(layered(params=leaves(1000, 0, 8.0, 1000))) == []
+
+
+def test_thresholds_set_how_far_and_how_suddenly_it_leaves() -> None:
+    run = layered(params=leaves(1000, 400, 4.0, 200))
+    assert len(analyze(run)) == 1
+    assert analyze(run, apart=6.0) == analyze(run, sudden=1e6) == []
