@@ -24,7 +24,7 @@ def counted(reading: Reading) -> Reading:
     Not where the step falls back elsewhere or goes on while the epoch changes: that is a step of the run.
     """
     steps = reading.steps
-    if steps is None or "epoch" not in steps.columns or steps["run"].count():
+    if steps is None or "epoch" not in steps.columns or steps["step"].is_sorted() or steps["run"].count():
         return reading
     rows = steps.filter(pl.col("rank").eq_missing(pl.lit(steps["rank"].min()))) if steps["rank"].count() else steps
     rows = rows.select("line", "step", "epoch").drop_nulls().sort("line", maintain_order=True)

@@ -11,9 +11,11 @@ import polars as pl
 from gdiag.ingesters import claims, flat, parts
 from gdiag.ingesters.aliases import claim
 from gdiag.ingesters.reading import Options
-from gdiag.ingesters.values import escape
+from gdiag.ingesters.values import escape, whole
 
 _SHOWN: Final = 4
+_COUNTED: Final = 2
+"""Values from which an object whose keys count may be a column."""
 
 
 def rows_in(
@@ -24,7 +26,8 @@ def rows_in(
     Objects in a list are rows, but cells where they only wrap numbers of the list's own name (`"loss": [{"value": 2.1}, …]`)
     beside a list as long.
     """
-    lists = {str(k): v for k, v in document.items() if isinstance(v, list) and v}
+    lists = {str(k): _in_order(v) for k, v in document.items() if isinstance(v, list | dict) and v}
+    lists = {k: v for k, v in lists.items() if v}
     objects = {k for k, v in lists.items() if all(isinstance(item, dict) for item in v)}
     plain = {len(v) for k, v in lists.items() if k not in objects}
     cells = {k for k in objects if len(lists[k]) in plain and _wrapped(k, lists[k], options)}
@@ -32,6 +35,26 @@ def rows_in(
     return [flat.flatten(row) for row in rows if isinstance(row, dict)], {
         k: v for k, v in lists.items() if k not in objects or k in cells
     }
+
+
+def split(document: dict[str, object]) -> dict[str, object]:
+    """An object of `columns` and `data` as pandas splits a table, or of rows by their number, as an object of rows."""
+    names, data = document.get("columns"), document.get("data")
+    if isinstance(names, list) and isinstance(data, list) and data:
+        fits = all(isinstance(row, list) and len(row) == len(names) for row in data)
+        return {"data": [dict(zip(map(str, names), row, strict=True)) for row in data]} if fits else document
+    rows = _in_order(document)
+    return {"rows": rows} if rows and all(isinstance(row, dict) for row in rows) else document
+
+
+def _in_order(found: list[object] | Mapping[str, object]) -> list[object]:
+    """A list, or an object whose keys count its values as pandas writes columns: `{"0": 4.2, "1": 4.1, …}`; else nothing."""
+    if isinstance(found, list):
+        return found
+    numbered = {whole(str(key)): value for key, value in found.items()}
+    if len(found) < _COUNTED or numbered.keys() != {*range(len(found))}:
+        return []
+    return [numbered[i] for i in range(len(found))]
 
 
 def _wrapped(name: str, items: list[object], options: Options) -> bool:

@@ -73,6 +73,7 @@ def read(given: Input, options: Options) -> Reading:
         if len(items) > (len(document) if isinstance(document, list) else 1):
             document, rejects = items, more
     if isinstance(document, dict):
+        document = json_columns.split(document)
         rows, lists = json_columns.rows_in(document, options)
         if not rows and not any(len(items) >= _NAMED for items in lists.values()):
             # {"params": …, "history": {"loss": […], …}}: the columns stand one level below.

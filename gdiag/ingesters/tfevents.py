@@ -7,7 +7,7 @@ damaged, reading goes on at the next place that looks like the head of a record.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -78,6 +78,10 @@ def read(given: Input, options: Options) -> Reading:
     if events.others:
         notes.append(f"{events.others} images, texts and histograms not used")
     frame = _wide(events)
+    if doubled := len(_against_samples([proto.text(tag) for tag in events.tags])):
+        notes.append(
+            f"{doubled} {'tag' if doubled == 1 else 'tags'} against samples left out: the same metrics stand against steps"
+        )
     if "epoch (counted)" in frame.columns:
         notes.append("several values a step: the steps are taken as epochs, rows are numbered")
     bad = [(number, "record with a wrong checksum or content", "") for number in sorted(events.bad)]
@@ -148,8 +152,8 @@ def _wide(events: Events) -> pl.DataFrame:
         pl.DataFrame({"line": p.number, "wall_time": p.time, "step": p.step, "tag": p.tag, "value": p.value})
         for p in events.parts
     ]
-    # Megatron writes some tags twice; the steps of the second kind count samples.
-    kept = [i for i, name in enumerate(names) if not simplify(name).endswith(_SAMPLES)]
+    doubled = {*_against_samples(names)}
+    kept = [i for i in range(len(names)) if i not in doubled]
     long = pl.concat(parts).sort("line", maintain_order=True)
     if len(kept) < len(names):
         long = long.filter(pl.col("tag").is_in(kept))
@@ -177,6 +181,13 @@ def _wide(events: Events) -> pl.DataFrame:
         if len(place := order[bounds[i] : bounds[i + 1]])
     }
     return keys.drop("row").with_columns(column.alias(name) for name, column in wide.items())
+
+
+def _against_samples(names: Sequence[str]) -> list[int]:
+    """Tags that are the second one of a metric, whose steps count samples: Megatron's `lm loss` and `lm loss vs samples`."""
+    plain = [simplify(name) for name in names]
+    there = {*plain}
+    return [i for i, name in enumerate(plain) if name.endswith(_SAMPLES) and name.removesuffix(_SAMPLES) in there]
 
 
 def _column(at: event_forms.Numbers, value: npt.NDArray[np.float64], height: int) -> pl.Series:

@@ -186,6 +186,21 @@ def test_a_history_of_few_epochs(tmp_path: Path, epochs: int) -> None:
     assert loaded(tmp_path, {"loss": losses, "val_loss": losses}, None).steps["loss"].to_list() == losses
 
 
+@pytest.mark.parametrize("orient", ["columns", "index", "split", "records", "list"])
+def test_every_way_in_which_pandas_writes_a_table(tmp_path: Path, orient: str) -> None:
+    steps, losses = [*range(0, 120, 10)], [4 - i / 10 for i in range(12)]
+    rows = [{"step": step, "loss": loss} for step, loss in zip(steps, losses, strict=True)]
+    document: dict[str, object] = {
+        "columns": {name: {str(i): row[name] for i, row in enumerate(rows)} for name in rows[0]},
+        "index": {str(i): row for i, row in enumerate(rows)},
+        "split": {"columns": ["step", "loss"], "index": [*range(12)], "data": [[*row.values()] for row in rows]},
+        "records": rows, "list": {"step": steps, "loss": losses},
+    }  # fmt: skip
+    assert loaded(tmp_path, document[orient], None).steps.select("step", "loss").rows() == [
+        *zip(steps, losses, strict=True)
+    ]
+
+
 def test_a_history_of_one_epoch_is_no_series(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="one object of final values"):
         loaded(tmp_path, {"loss": [2.0], "val_loss": [2.5]}, None)

@@ -122,6 +122,14 @@ def test_tfevents(tmp_path: Path, tensors: bool) -> None:
     assert records.steps["time"][0] == 1.6e9
 
 
+def test_tags_against_samples_are_left_out_by_name_where_steps_stand_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "events.out.tfevents.1").write_bytes(encoders.tf_events(points()))
+    assert "1 tag against samples left out: the same metrics stand against steps" in load([tmp_path]).sources[0].notes
+    alone = [(time, step, "lm loss vs samples", 2.0) for time, step, tag, _ in points() if tag == "lr"]
+    (tmp_path / "events.out.tfevents.1").write_bytes(encoders.tf_events(alone))
+    assert load([tmp_path]).steps["loss"].to_list() == [2.0] * 40
+
+
 def test_event_files_of_one_folder_are_one_run(tmp_path: Path) -> None:
     (tmp_path / "events.out.tfevents.2.host").write_bytes(encoders.tf_events(points(range(30, 50), 1.7e9)))
     (tmp_path / "events.out.tfevents.9.host").write_bytes(encoders.tf_events(points(range(40), 1.6e9)))
