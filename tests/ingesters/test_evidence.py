@@ -5,6 +5,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given as given_values
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from gdiag.errors import InputError
 from gdiag.ingesters import evidence, job_log, load, recognise, step_bars, text
@@ -39,6 +42,14 @@ def test_wordings(line: str, kind: str, step: int | None, value: float | None) -
     found = evidence.scan(text.lines(line.encode() + b"\n"), NO_STEPS).events
     assert found is not None
     assert found.select("kind", "step", "value").rows() == [(kind, step, value)]
+
+
+@settings(max_examples=30, deadline=None)
+@given_values(st.data())
+@pytest.mark.parametrize("rule", evidence._RULES, ids=lambda rule: f"{rule.kind}-{rule.hints[0]}")
+def test_what_a_rule_finds_has_one_of_its_hints(rule: evidence._Rule, data: st.DataObject) -> None:
+    said = data.draw(st.from_regex(rule.pattern, alphabet=st.characters(codec="ascii")))
+    assert any(hint in said.lower() for hint in rule.hints)
 
 
 @pytest.mark.parametrize(
