@@ -31,11 +31,11 @@ def spread(name: str, items: Sequence[object], flatten: Flatten, depth: int) -> 
         items = items[0]
     if not items or all(item is None for item in items):
         return {}
+    objects = [item for item in items if isinstance(item, dict)]
+    if len(objects) == len(items) and (len(items) > 1 or parts.record(name, [str(key) for key in objects[0]])):
+        return _records(name, objects, flatten, depth)
     if len(items) == 1:
         return _single(name, items[0], flatten, depth)
-    objects = [item for item in items if isinstance(item, dict)]
-    if len(objects) == len(items):
-        return _records(name, objects, flatten, depth)
     numbers = [item for item in items if item is None or isinstance(item, int | float)]
     if len(numbers) == len(items) and len(items) <= _LONGEST and parts.of(name) is not None:
         return {f"{name}/{i}": item for i, item in enumerate(numbers)}
@@ -77,7 +77,8 @@ def spread_column(frame: pl.DataFrame, name: str, flatten: Flatten) -> pl.DataFr
     assert isinstance(kind, pl.List)
     length = frame[name].list.len()
     longest = int(str(length.max() or 0))
-    if longest <= 1:
+    named = isinstance(kind.inner, pl.Struct) and parts.record(name, [f.name for f in kind.inner.fields]) is not None
+    if longest <= 1 and not named:
         return frame.with_columns(pl.col(name).list.first())
     if isinstance(kind.inner, pl.List | pl.Struct | pl.Array):
         return _by_row(frame, name, flatten)

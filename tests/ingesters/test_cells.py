@@ -105,13 +105,15 @@ def test_rates_of_parameter_groups(tmp_path: Path) -> None:
     assert "not used: lr/1" in records.sources[0].notes[0]
 
 
-def test_objects_that_name_their_layer_or_rank(tmp_path: Path) -> None:
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("rows", [N, 20_000])
+def test_objects_that_name_their_layer_or_rank(tmp_path: Path, layers: int, rows: int) -> None:
     row = {
-        "layers": [{"name": f"blocks.{k}.fc", "grad_norm": k + 1.0} for k in range(3)],
+        "layers": [{"name": f"blocks.{k}.fc", "grad_norm": k + 1.0} for k in range(layers)],
         "ranks": [{"rank": k, "loss": 2.0 + k, "step_time": 0.5} for k in range(2)],
     }
-    records = jsonl(tmp_path, [{"step": i, "loss": 2.5, **row} for i in range(N)])
-    assert [c.layer for c in records.layer_columns] == [f"blocks.{k}.fc" for k in range(3)]
+    records = jsonl(tmp_path, [{"step": i, "loss": 2.5, **row} for i in range(rows)])
+    assert [c.layer for c in records.layer_columns] == [f"blocks.{k}.fc" for k in range(layers)]
     assert records.steps.filter(rank=1)["loss"].unique().to_list() == [3.0]
 
 
