@@ -66,7 +66,7 @@ def exhausted(schedule: Schedule, lr: Points, loss: Curve, *, share: float, left
     after = elapsed >= turn + 0.1 * (elapsed[-1] - turn)
     # A rate that is as good as zero for half a run needs no proof by a loss whose noise, or few rows, hide its descent.
     idle = rest >= IDLE_LEFT and _spent(lr, i) <= IDLE_SPENT * rest
-    if before.sum() < (4 if idle else 8) or after.sum() < 12:
+    if before.sum() < (3 if idle else 8) or after.sum() < 12:
         return None
     slope, level = _descent(np.log(elapsed[before] / turn), loss.value[before])
     rows = loss.value[after]
