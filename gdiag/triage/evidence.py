@@ -183,6 +183,9 @@ RULES: Final[tuple[Rule, ...]] = (
     # Resume. Repeated or skipped sample ids are proof; a level that returns speaks for a lost optimizer state.
     Rule("optimizer_state_lost", "resume", 2.2, said("kind", "transient", "the loss rises at the resume and returns within tens of steps", "GD109")),
     Rule("optimizer_state_lost", "resume", 2.6, first_after_restart),
+    # The same loss at the first step shows the same weights and batch; what follows shows the updates.
+    Rule("optimizer_state_lost", "resume", 4.0, found("GD120")),
+    *(Rule(cause, "resume", -2.5, found("GD120")) for cause in ("resume_mismatch", "data_repeated", "data_order", "bad_batch")),
     Rule("optimizer_state_lost", "loss", 0.9, wears_off),
     Rule("resume_mismatch", "resume", 2.2, said("kind", "level", "the loss level after the resume differs and stays", "GD109")),
     Rule("resume_mismatch", "resume", 3.0, said("kind", "fresh_model", "the loss after the resume is back at its start", "GD109")),

@@ -18,7 +18,7 @@ PATTERN: Final[dict[str, Pattern]] = {
     "GD101": "nonfinite", "GD102": "single_spike", "GD103": "repeated_spikes", "GD104": "divergence",
     "GD105": "step_up", "GD106": "hard_batches", "GD107": "no_learning", "GD108": "plateau", "GD109": "resume_jump",
     "GD110": "eval_divergence", "GD111": "eval_divergence", "GD112": "skipped_steps", "GD113": "scale_mismatch",
-    "GD115": "resume_jump", "GD116": "nonfinite", "GD117": "resume_jump", "GD118": "skipped_steps", "GD119": "eval_divergence",
+    "GD115": "resume_jump", "GD116": "nonfinite", "GD117": "resume_jump", "GD118": "skipped_steps", "GD119": "eval_divergence", "GD120": "resume_jump",
     "GD201": "gradient_explosion", "GD202": "vanishing_gradient", "GD203": "dead_layer", "GD204": "nonfinite",
     "GD205": "layer_outlier", "GD206": "gradient_explosion", "GD207": "parameter_growth", "GD208": "parameter_jump",
     "GD209": "parameter_growth", "GD210": "layer_outlier", "GD211": "layer_outlier", "GD212": "scale_mismatch",
@@ -39,7 +39,7 @@ PATTERN: Final[dict[str, Pattern]] = {
 
 LEADS: Final = (
     "GD403", "GD404", "GD606", "GD401", "GD402", "GD101", "GD116", "GD204", "GD208", "GD202", "GD203", "GD109",
-    "GD115", "GD118", "GD112", "GD117", "GD302", "GD306", "GD104", "GD103", "GD105", "GD102", "GD307", "GD201", "GD303", "GD304",
+    "GD115", "GD120", "GD118", "GD112", "GD117", "GD302", "GD306", "GD104", "GD103", "GD105", "GD102", "GD307", "GD201", "GD303", "GD304",
     "GD107", "GD108", "GD110", "GD111", "GD213", "GD205", "GD206", "GD210", "GD211", "GD113", "GD207", "GD215", "GD601",
     "GD603", "GD602", "GD505", "GD504", "GD501", "GD502", "GD707", "GD604", "GD506", "GD503", "GD701",
 )  # fmt: skip
@@ -55,7 +55,7 @@ ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", 
                           "GD203", "GD207", "GD209", "GD212", "GD305", "GD308", "GD503", "GD506", "GD605"})  # fmt: skip
 """Findings about a stretch of the run or about the log itself: never joined to an event by time alone."""
 
-SHARP: Final = frozenset({"GD101", "GD102", "GD109", "GD117", "GD118", "GD208", "GD215", "GD302", "GD306"})
+SHARP: Final = frozenset({"GD101", "GD102", "GD109", "GD117", "GD118", "GD120", "GD208", "GD215", "GD302", "GD306"})
 """Findings dated to the row: they date a slow rise, whose own onset is only known to a few blocks of rows."""
 
 BLUNT: Final = frozenset({"GD213"})

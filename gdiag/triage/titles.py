@@ -29,6 +29,7 @@ MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches"})
 """Patterns whose finding says more than their name; so do GD404 (which Xid on which GPU) and benchmarks."""
 
 BY_CODE: Final = {
+    "GD120": "The replay leaves the first training",
     "GD206": "Gradient norm jumps",
     "GD215": "Parameter norms shrink",
     "GD111": "Validation loss is not finite",
