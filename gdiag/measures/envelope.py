@@ -13,7 +13,7 @@ from gdiag.measures.run import RunView
 from gdiag.model import Series
 from gdiag.schema import STEP_METRICS
 
-PLOTTED = ("loss", "eval_loss", "grad_norm", "lr", "step_time", "loss_scale")
+PLOTTED = ("loss", "eval_loss", "grad_norm", "param_norm", "lr", "step_time", "loss_scale")
 """Columns of `steps` that become series where they were logged."""
 
 Window = tuple[int, int]
@@ -73,7 +73,7 @@ def plotted(
 ) -> list[Series]:
     """The series of one run that plots are drawn from, over steps, or over Unix seconds for GPUs.
 
-    layers: their gradient norms; for a block the first of its layers stands. gpus: (host, index), their clocks and
+    layers: their gradient and parameter norms; for a block the first of its layers stands. gpus: (host, index), their clocks and
     temperatures.
     """
     found: list[Series] = []
@@ -85,21 +85,22 @@ def plotted(
         if len(order):
             found.append(_series(run, name, step[order], value[order], windows, None))
     for layer in dict.fromkeys(layers):
-        found += _layer(run, layer, windows)
+        for quantity in ("grad_norm", "param_norm"):
+            found += _layer(run, layer, quantity, windows)
     for host, gpu in dict.fromkeys(gpus):
         found += _gpu(run, host, gpu)
     return found
 
 
-def _layer(run: RunView, layer: str, windows: Sequence[Window]) -> list[Series]:
-    inside = (c for c in run.layer_columns if f"{c.layer}.".startswith(f"{layer}.") and c.quantity == "grad_norm")
+def _layer(run: RunView, layer: str, quantity: str, windows: Sequence[Window]) -> list[Series]:
+    inside = (c for c in run.layer_columns if f"{c.layer}.".startswith(f"{layer}.") and c.quantity == quantity)
     entry = next(inside, None)
     if entry is None or entry.column not in run.layers.columns:
         return []
     held = run.layers.filter(pl.col(entry.column).is_not_null() & pl.col("step").is_not_null())
     rows = held.group_by("step").agg(pl.col(entry.column).median()).sort("step")
     step, value = rows["step"].cast(pl.Float64).to_numpy(), rows[entry.column].to_numpy()
-    return [_series(run, "grad_norm", step, value, windows, entry.layer)] if len(step) else []
+    return [_series(run, quantity, step, value, windows, entry.layer)] if len(step) else []
 
 
 def _gpu(run: RunView, host: str | None, gpu: int) -> list[Series]:

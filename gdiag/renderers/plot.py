@@ -21,6 +21,7 @@ _FEW: Final = 50
 _PLOTTED: Final[dict[Pattern, tuple[str, ...]]] = {
     "gradient_explosion": ("grad_norm", "loss"), "vanishing_gradient": ("grad_norm", "loss"),
     "dead_layer": ("grad_norm", "loss"), "layer_outlier": ("grad_norm", "loss"),
+    "parameter_growth": ("param_norm", "loss"), "parameter_jump": ("param_norm", "loss"),
     "lr_discontinuity": ("lr", "loss"), "lr_schedule": ("lr", "loss"), "eval_divergence": ("eval_loss", "loss"),
     "slow_steps": ("step_time",), "periodic_slow_steps": ("step_time",), "step_time_drift": ("step_time",),
     "step_time_shift": ("step_time",), "straggler": ("step_time",), "thermal_slowdown": ("step_time",),

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gdiag.measures.envelope import envelope
+from gdiag.measures.envelope import envelope, plotted
+from tests.analyzers.made_layers import layered, norms
 
 
 def curve(values: list[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -66,3 +67,12 @@ def test_the_envelope_keeps_the_extremes_and_the_order(values: list[float], poin
         assert low[np.isfinite(low)].min() == finite.min()
         assert high[np.isfinite(high)].max() == finite.max()
     assert bool((~np.isfinite(y)).any()) == bool((~np.isfinite(low)).any())
+
+
+def test_the_layer_of_an_incident_is_drawn_with_gradients_and_parameters() -> None:
+    made = norms(100, 2)
+    run = layered(made, params={name: 3 + 0 * norm for name, norm in made.items()}, steps={"loss": np.ones(100)})
+    drawn = plotted(run, [(10, 20)], ["blocks.1.qkv"])
+    assert [(series.name, series.layer) for series in drawn] == [
+        ("loss", None), ("grad_norm", "blocks.1.qkv"), ("param_norm", "blocks.1.qkv"),
+    ]  # fmt: skip
