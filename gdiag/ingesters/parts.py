@@ -33,6 +33,10 @@ _LAYERS: Final = frozenset({"layer", "layers", "block", "blocks", "layerwise"})
 _PER: Final = frozenset({"per", "by", "each", "all", "across", "every"})
 _FILL: Final = _PER | {"wise", "list", "local", "of", "the"}
 _GROUPS: Final = ("lr",)
+_MANY: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step_time"})
+"""Metrics whose names may stand in the plural."""
+_VAGUE: Final = frozenset({"norm", "grad", "objective", "cost"})
+"""Names that mean something else in the plural."""
 
 
 @lru_cache(maxsize=65536)
@@ -47,12 +51,22 @@ def plain(name: str) -> str:
     matched = _INDEX.match(name)
     found = of(matched["name"]) if matched is not None else None
     if matched is None or found is None:
-        return name
+        return _of_many(name)
     kind, base, before = found
     index = int(matched["index"])
     if kind == "rank":
         return f"rank{index}/{before}{base}"
     return f"{before}{base}/layers.{index}" if kind == "layer" else f"{before}{base}/group{index}"
+
+
+def _of_many(name: str) -> str:
+    """A name in the plural as that of one value: `train_losses` is what a list of losses over the steps is called."""
+    if not name.endswith("s") or claim(name) is not None or layer_names.parse(name) is not None:
+        return name
+    before, slash, last = name.rpartition("/")
+    one = _singular(simplify(last).split("_"))
+    found = None if one is None or one in _VAGUE else claim(one)
+    return f"{before}{slash}{one}" if found is not None and found.canonical in _MANY else name
 
 
 @lru_cache(maxsize=65536)

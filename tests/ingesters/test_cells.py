@@ -201,6 +201,20 @@ def test_names() -> None:
         "loss": "loss", "loss/value": "loss", "loss_per_rank/3": "rank3/loss", "train/rank_losses/0": "rank0/train/loss",
         "eval/rank_losses/0": "rank0/eval/loss", "lr/1": "lr/group1", "layer_grad_norms/0": "grad_norms/layers.0",
         "grad_norms/0": "grad_norms/0", "value": "value", "loss/12345678": "loss/12345678", "a" * 600: "a" * 600,
-        "tokens_per_gpu/0": "rank0/tokens", "process_time/0": "process_time/0",
+        "train_losses": "train_loss", "step_losses": "step_loss", "history/val_losses": "history/val_loss", "lrs": "lr",
+        "norms": "norms", "steps": "steps", "samples": "samples", "tokens_per_gpu/0": "rank0/tokens", "process_time/0": "process_time/0",
     }  # fmt: skip
     assert {name: parts.plain(name) for name in known} == known
+
+
+def test_an_object_of_lists_in_the_plural(tmp_path: Path) -> None:
+    document = {"step_losses": LOSS, "train_accs": [0.5] * N, "lrs": [1e-3] * N, "final_loss": 1.6}
+    (tmp_path / "metrics.json").write_text(json.dumps(document, indent=2))
+    records = load([tmp_path / "metrics.json"])
+    assert losses(records) == [round(loss, 6) for loss in LOSS]
+    assert records.steps["lr"].to_list() == [1e-3] * N
+    both = {"train_losses": LOSS, "val_losses": [x + 1 for x in LOSS]}
+    (tmp_path / "metrics.json").write_text(json.dumps({"history": both}))
+    records = load([tmp_path / "metrics.json"])
+    assert records.steps["eval_loss"].round(6).to_list() == [round(loss + 1, 6) for loss in LOSS]
+    assert losses(records) == [round(loss, 6) for loss in LOSS]
