@@ -13,6 +13,7 @@ from gdiag.model import Cause, Severity
 from gdiag.triage import own_figures as own
 from gdiag.triage.case import Case
 from gdiag.triage.notes import note
+from gdiag.triage.sentences import lone_jump
 
 Action = Callable[[Case], str]
 
@@ -73,6 +74,8 @@ def roll_back(case: Case) -> str:
     """Return to the last checkpoint before the onset, not before the peak; a lone NaN that left no trace needs none."""
     if case.value("isolated", "GD101", "GD204") is True and not case.find("GD104", "GD105", "GD201"):
         return "The rows after it are finite: go on, no rollback is needed unless it returns"
+    if lone_jump(case) is not None:
+        return "No rollback is needed: the gradient is back at once and the loss does not follow"
     if own.from_start(case):
         return "Start again: there is no state before the fault to go back to"
     before = " (before the onset, not the peak)" if case.onset is not None else ""
@@ -117,6 +120,8 @@ def keep_going(case: Case) -> str:
     if (period := _period(case)) is not None and case.onset is not None and case.last is not None:
         due = case.onset + period * (1 + (case.last - case.onset) // period)
         return f"Each spike is over by itself: no rollback is needed, and the next is due near step {due:.0f}"
+    if lone_jump(case) is not None:
+        return "The loss does not follow: go on, no rollback is needed unless such jumps return"
     return "The loss recovered: go on, no rollback is needed unless spikes return"
 
 

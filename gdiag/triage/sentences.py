@@ -46,6 +46,16 @@ def flagged(name: str, text: str, *codes: str) -> Sentence:
     return lambda case: text if case.value(name, *codes) is True else None
 
 
+def lone_jump(case: Case) -> str | None:
+    """A gradient that is back at once while the loss stays: one step's, not a state's."""
+    if case.lead.code != "GD206" or case.value("recovered", "GD206") is not True:
+        return None
+    rows, count = case.number("rows", "GD206"), case.number("spikes", "GD206")
+    if case.value("loss_moved", "GD206") is not False or rows is None or count is None or rows > 3 or count > 3:
+        return None
+    return "the gradient is back in its next rows and the loss does not follow: one step's doing, not a rate's"
+
+
 def outgrows(kind: str | None = None) -> Sentence:
     """A layer (of `kind`) that begins to outgrow all others."""
 

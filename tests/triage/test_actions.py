@@ -156,3 +156,13 @@ def test_a_timed_out_collective_sends_to_the_rank_that_did_not_arrive() -> None:
     told = Finding("GD008", "n", Severity.WARNING, "m", Location(), (Measure("kind", "nccl_timeout"),))
     actions = advise(Case(pattern="abnormal_exit", lead=told, findings=(told,)), sure("software_fault"))
     assert actions[0].startswith("Find the rank that did not arrive")
+
+
+def test_a_lone_gradient_jump_asks_for_no_rollback() -> None:
+    evidence = (Measure("recovered", True), Measure("rows", 1), Measure("spikes", 1), Measure("loss_moved", False))
+    lead = Finding("GD206", "gradient-spike", Severity.WARNING, "jumps", Location(run="run", step=36), evidence)
+    made = Case("gradient_explosion", lead, (lead,), facts=RunFacts("run"), onset=36)
+    assert all(
+        "No rollback" in ACTIONS[cause][k](made) for cause, k in (("lr_too_high", 1), ("optimizer_instability", 1))
+    )
+    assert ACTIONS["bad_batch"][0](made).startswith("The loss does not follow")
