@@ -15,7 +15,11 @@ import polars as pl
 
 _COLUMNS: Final = ("loss", "eval_loss")
 _SAME: Final = 0.01
-"""Losses of one step in two files of a run differ by rounding only."""
+"""Relative difference of losses up to which two runs are worth being compared: fewer digits are not written."""
+_EXACT: Final = 2e-5
+"""The same up to which two losses of one run may differ where both files write many digits: single precision, and sums of it."""
+_DIGITS: Final = range(1, 6)
+"""Numbers of decimals and of significant digits that count as few."""
 _AGREE: Final = 0.8
 _LEAST: Final = 3
 """Steps in common that it takes at least."""
@@ -223,7 +227,32 @@ def same(a: dict[str, Curve], b: dict[str, Curve]) -> bool:
         if some >= _PROBES // 2 and close < 0.5 * _AGREE:
             return False
     both, close = _close(left, right)
-    return bool(both >= _enough(len(left[0]), len(right[0])) and close >= _AGREE)
+    return bool(both >= _enough(len(left[0]), len(right[0])) and close >= _AGREE) and _rounded(left, right)
+
+
+def _rounded(left: Curve, right: Curve) -> bool:
+    """Whether the losses differ by what the fewer digits of the two leave out: other seeds of one configuration come closer than 1 %."""
+    _, at, other = np.intersect1d(left[0], right[0], assume_unique=True, return_indices=True)
+    x, y = left[1][at], right[1][other]
+    here = np.isfinite(x) & np.isfinite(y)
+    x, y = x[here], y[here]
+    if not len(x):
+        return True
+    unit = np.maximum(_unit(x), _unit(y))
+    return float(np.mean(np.abs(x - y) <= 0.51 * unit + _EXACT * np.abs(y))) >= _AGREE
+
+
+def _unit(losses: Losses) -> Losses:
+    """One unit in the last place written of each loss, by decimals or by significant digits, the larger; 0 where there are many."""
+    size = np.abs(losses)
+    whole = 10.0 ** np.floor(np.log10(np.where(size > 0, size, 1.0)))
+    unit = np.zeros(len(losses))
+    for digits in _DIGITS:
+        for one in (np.full(len(losses), 10.0**-digits), whole * 10.0 ** (1 - digits)):
+            there = losses / one
+            if float(np.abs(there - np.round(there)).max()) < 1e-6:
+                unit = np.maximum(unit, one)
+    return unit
 
 
 def _enough(left: int | Steps, right: int) -> Losses:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,3 +87,27 @@ def test_a_long_run_finds_a_short_one() -> None:
     at = np.sort(rng.choice(9000, 40, replace=False))
     shelf.add({"loss": (steps[at], losses[at])})
     assert shelf.twin({"loss": (steps, losses)}) == 0
+
+
+def curve_of(losses: np.ndarray[tuple[int], np.dtype[np.float64]]) -> dict[str, Curve]:
+    return {"loss": (np.arange(len(losses)), losses)}
+
+
+@pytest.mark.parametrize("written", ["%.2f", "%.4f", "%.3g", "%.6g", "%.9g"])
+def test_the_digits_written_decide_how_close_is_the_same(written: str) -> None:
+    rng = np.random.default_rng(6)
+    loss = 11 * np.exp(-np.arange(300) / 60) + 0.05 + 0.01 * rng.random(300)
+    short = np.array([float(written % value) for value in loss])
+    assert same(curve_of(loss), curve_of(short))
+    assert same(curve_of(short), curve_of(loss.astype(np.float32).astype(np.float64)))
+
+
+def test_two_seeds_of_one_configuration_are_two_runs() -> None:
+    rng = np.random.default_rng(7)
+    loss = 2 + np.exp(-np.arange(300) / 60)
+    one, other = (np.round(loss * (1 + 0.002 * rng.standard_normal(300)), 4) for _ in range(2))
+    assert not same(curve_of(one), curve_of(other))
+    shelf = Shelf()
+    shelf.add(curve_of(one))
+    assert shelf.twin(curve_of(other)) is None
+    assert shelf.twin(curve_of(one)) == 0
