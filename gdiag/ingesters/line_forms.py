@@ -28,8 +28,8 @@ _LENGTHS: Final = 64
 """Lengths of lines that are looked at, those of most lines first."""
 _MISSES: Final = 3
 """Forms that fit under a twentieth of the lines of their length before the others are left."""
-_AT_ONCE: Final = 1 << 20
-"""Bytes of lines that are worked on at a time: few enough for the processor's cache, enough for threads to seldom wait."""
+_AT_ONCE: Final = 1 << 22
+"""Bytes of lines that are worked on at a time: enough for two threads to seldom wait for one another."""
 THREADS: Final = 2
 """Parts worked on side by side: numpy lets another thread go on while it works, but between its calls each waits for the
 interpreter, so that more threads would wait for one another; two processors stand in any machine."""
