@@ -14,7 +14,7 @@ from the same checkpoint: the replayed losses must be those of before.
 
 from __future__ import annotations
 
-from math import comb
+import numpy as np
 
 from gdiag.measures.replays import Replay, replays
 from gdiag.measures.run import RunView
@@ -42,7 +42,11 @@ def analyze(run: RunView, *, chance: float = 0.005, least: float = 0.1, most: in
 def _by_chance(replay: Replay) -> float:
     """Probability that at least so many of the differing rows are worse, each with a chance of one half."""
     rows, worse = replay.differing, round(replay.worse * replay.differing)
-    return float(sum(comb(rows, k) for k in range(worse, rows + 1))) / 2.0**rows if rows else 1.0
+    # By logarithms: beyond a thousand rows neither the coefficients nor the power of two are floats.
+    factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, rows + 1)))))
+    k = np.arange(worse, rows + 1)
+    terms = factorials[rows] - factorials[k] - factorials[rows - k] - rows * np.log(2.0)
+    return min(1.0, float(np.exp(terms).sum()))
 
 
 def _finding(run: RunView, replay: Replay, least: float) -> Finding:

@@ -63,3 +63,13 @@ def test_a_loss_of_few_digits_proves_no_same_batch() -> None:
 def test_thresholds_are_the_excess_and_the_chance() -> None:
     run = resumed(worse(0.05))
     assert analyze(run, least=5.0) == analyze(run, chance=1e-20) == []
+
+
+def test_a_long_replay_is_judged_too() -> None:
+    rows, loss = 1500, np.round(learning(3000), 6)
+    again = np.round(loss[500 : 500 + rows] + np.r_[0.0, np.full(rows - 1, 0.05)], 6)
+    (finding,) = analyze(view({
+        "step": np.concatenate((np.arange(500 + rows), np.arange(500, 3000))).astype(np.float64),
+        "loss": np.concatenate((loss[: 500 + rows], again, loss[500 + rows :])),
+    }))  # fmt: skip
+    assert finding.number("replayed_rows") == rows
