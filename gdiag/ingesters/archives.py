@@ -50,13 +50,7 @@ def members(given: Input, make: Limit) -> list[Input]:
     except InputError as error:
         return [Input(given.path, b"", refusal=str(error))]
     except _DAMAGE as error:
-        return [
-            Input(
-                given.path,
-                b"",
-                refusal=f"{given.path} is a damaged archive ({str(error)[:100] or type(error).__name__})",
-            )
-        ]
+        return [_damaged(given, error)]
 
 
 Entry = tuple[str, Callable[[], IO[bytes] | None]]
@@ -64,7 +58,7 @@ Entry = tuple[str, Callable[[], IO[bytes] | None]]
 
 def _made(given: Input, entries: Iterator[Entry], make: Limit) -> list[Input]:
     found: list[Input] = []
-    for count, (name, opened) in enumerate(entries):
+    for count, (name, opened) in enumerate(_to_the_damage(given, entries, found)):
         if count >= _MEMBERS:
             found.append(
                 Input(given.path, b"", refusal=f"{given.path} holds more than {_MEMBERS} files: the rest is not read")
@@ -85,6 +79,19 @@ def _made(given: Input, entries: Iterator[Entry], make: Limit) -> list[Input]:
             said = "is encrypted" if "encrypted" in str(error) else "is damaged in its archive"
             found.append(Input(label, b"", refusal=f"{label} {said}"))
     return found or [Input(given.path, b"", refusal=f"{given.path} is an archive without files")]
+
+
+def _to_the_damage(given: Input, entries: Iterator[Entry], found: list[Input]) -> Iterator[Entry]:
+    """The entries before the archive is cut off or damaged, of which `found` then tells beside what was read."""
+    try:
+        yield from entries
+    except _DAMAGE as error:
+        found.append(_damaged(given, error))
+
+
+def _damaged(given: Input, error: Exception) -> Input:
+    why = str(error)[:100] or type(error).__name__
+    return Input(given.path, b"", refusal=f"{given.path} is a damaged archive ({why})")
 
 
 def _zip(given: Input) -> Iterator[Entry]:

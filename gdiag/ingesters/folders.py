@@ -25,7 +25,7 @@ def below(folder: Path) -> tuple[list[Path], list[tuple[str, str]]]:
         left += [
             (str(path), f"{path} is a link to a folder elsewhere and is not followed: name that to read it")
             for path in (here / name for name in inner)
-            if path.is_symlink() and not os.path.realpath(path).startswith(root)
+            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root)
         ]
         for path in (here / name for name in sorted(names) if not name.startswith(".")):
             if (why := _why_not(path)) is None:

@@ -177,3 +177,19 @@ def test_a_cut_archive_never_raises(tmp_path: Path, cut: int) -> None:
 def test_dots_that_part_thousands(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("step;loss\n" + "".join(f"{i};1.{i + 100},5\n" for i in range(20)))
     assert load([tmp_path / "log.csv"]).steps["loss"].to_list() == [1000 + i + 100.5 for i in range(20)]
+
+
+def test_what_stands_before_the_cut_of_an_archive_is_read(tmp_path: Path) -> None:
+    whole = tarred({"a.csv": table(1), "b.csv": table(2), "c.csv": table(3)})
+    (tmp_path / "cut.tar").write_bytes(whole[: 2 * 1024 + 700])
+    sources = load([tmp_path]).sources
+    assert [source.rows for source in sources if source.path.endswith(("a.csv", "b.csv"))] == [60, 60]
+    assert "is a damaged archive" in sources[-1].notes[0]
+
+
+def test_a_link_to_a_folder_whose_name_begins_alike_is_named(tmp_path: Path) -> None:
+    for name in ("run1", "run10"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log.csv").write_bytes(table(len(name)))
+    (tmp_path / "run1" / "other").symlink_to(tmp_path / "run10")
+    assert "is a link to a folder elsewhere" in load([tmp_path / "run1"]).sources[-1].notes[0]
