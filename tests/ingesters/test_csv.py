@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError
-from gdiag.ingesters import csv, csv_rows, load
+from gdiag.ingesters import clocks, csv, csv_rows, load
 from gdiag.schema import Records
 
 
@@ -212,3 +212,10 @@ def test_more_cells_than_names_in_every_row_are_refused_by_name(tmp_path: Path) 
     (tmp_path / "loss.tsv").write_text("\n".join(["epoch\ttrain_loss\tdev_loss\tdev_f1", *rows]) + "\n")
     with pytest.raises(InputError, match="5 cells in every row under 4 names"):
         load([tmp_path / "loss.tsv"])
+
+
+def test_a_clock_without_a_date_passes_midnight_and_not_where_a_row_is_late() -> None:
+    clocks_of_rows = ["23:59:50", "23:59:53", "23:59:52", "23:59:56", "00:00:01", "00:00:06"]
+    since = clocks.time_of_day(pl.Series("time", clocks_of_rows))
+    assert since is not None
+    assert since.to_list() == [0, 3, 2, 6, 11, 16]
