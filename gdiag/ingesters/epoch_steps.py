@@ -16,6 +16,8 @@ _FALLS: Final = 0.9
 """Share of the epochs' changes at which the step has to fall."""
 _LONGER: Final = 1.5
 """An epoch so many times as long as the usual one holds a damaged step."""
+_LARGEST: Final = 1 << 62
+"""Steps above this are none, counted on or not."""
 
 
 def counted(reading: Reading) -> Reading:
@@ -41,6 +43,8 @@ def counted(reading: Reading) -> Reading:
     if (begins > first + interval).any() or usual <= 0:
         return reading
     length = int(lasts[lasts <= _LONGER * usual].max()) + interval - min(first, int(begins.min()))
+    if float(length) * (float(epoch.max()) - float(epoch.min()) + 1) > _LARGEST:
+        return reading
     of_row = pl.col("epoch").sort_by("line").forward_fill().backward_fill()
     known = steps.select(pl.col("line").sort(), shift=((of_row - epoch[0]) * length).cast(pl.Int64, strict=False))
     known = known.drop_nulls().unique("line", keep="first", maintain_order=True)
@@ -49,6 +53,8 @@ def counted(reading: Reading) -> Reading:
 
 def counted_by_lines(reading: Reading, lines: Sequence[int], length: int) -> Reading:
     """The reading with steps counted on by so many from each of some lines on."""
+    if length * (len(lines) + 1) > _LARGEST:
+        return reading
     known = pl.DataFrame({"line": [0, *lines], "shift": [length * i for i in range(len(lines) + 1)]})
     said = f"steps begin again {len(lines)} times after the same number: counted on as epochs of one run, {length} each"
     return _shifted(reading, known, said)

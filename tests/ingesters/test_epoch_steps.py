@@ -120,3 +120,14 @@ def test_a_process_that_dies_at_the_same_step_begins_no_epoch(tmp_path: Path) ->
 def test_unequal_lengths_are_no_epochs(tmp_path: Path) -> None:
     records = read(tmp_path, wander(1, 100, 0) + wander(1, 150, 1) + wander(1, 120, 2))
     assert records.steps["step"].max() == 149
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_steps_that_cannot_be_counted_on_stay(tmp_path: Path, named: bool) -> None:
+    drawn = random.Random(1)
+    rows: Rows = [
+        {"step": i << 57, "loss": 2 + drawn.random(), **({"epoch": e} if named else {})}
+        for e in range(40)
+        for i in range(10)
+    ]
+    assert "counted on" not in " ".join(read(tmp_path, rows).sources[0].notes)
