@@ -249,8 +249,10 @@ def _unit(losses: Losses) -> Losses:
     unit = np.zeros(len(losses))
     for digits in _DIGITS:
         for one in (np.full(len(losses), 10.0**-digits), whole * 10.0 ** (1 - digits)):
-            there = losses / one
-            if float(np.abs(there - np.round(there)).max()) < 1e-6:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                there = losses / one
+                off = float(np.abs(there - np.round(there)).max())
+            if off < 1e-6:
                 unit = np.maximum(unit, one)
     return unit
 

@@ -111,3 +111,10 @@ def test_two_seeds_of_one_configuration_are_two_runs() -> None:
     shelf.add(curve_of(one))
     assert shelf.twin(curve_of(other)) is None
     assert shelf.twin(curve_of(one)) == 0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [5e-324, 1e306])
+def test_losses_at_the_ends_of_the_doubles(size: float) -> None:
+    curve = curve_of(np.array([i * size for i in range(1, 41)]))
+    assert same(curve, curve)
