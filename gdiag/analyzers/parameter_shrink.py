@@ -47,11 +47,11 @@ def analyze(run: RunView, *, faster: float = 5.0, overall: float = 0.8) -> list[
     step, left = int(table.step[found.row]), float(np.exp(-found.growth))
     moved = round(found.layers / logs.shape[1] * judged)
     who = "The parameter norm shrinks" if whole else f"Parameter norms of {moved} of {judged} layers shrink"
-    was = "it was" if whole else "they were"
+    ends, was = ("ends", "it was") if whole else ("end", "they were")
     return [
         Finding(
             CODE, NAME, Severity.WARNING if run.steady_before(step) else Severity.INFO,
-            f"{who} from step {step} on, to {left:.2g} of what {was} at the end of the run",
+            f"{who} from step {step} on and {ends} at {left:.2g} of what {was} there",
             run.where(table.row_near(step), step=step, last_step=int(table.step[-1])),
             (
                 Measure("ratio", left, limit=overall), Measure("pace_ratio", min(found.ratio, 1000.0), limit=faster),

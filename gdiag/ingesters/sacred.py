@@ -51,7 +51,8 @@ def read(given: Input, options: Options) -> Reading:
         raise InputError(f"{given.path} holds no metrics with steps")
     longest = max(places.values(), key=len)
     frame = flat.to_frame([rows[place] for place in _in_order(rows, longest)])
-    notes = [f"{unread} values without a number or a step left out"] if unread and rejects is None else []
+    what = "1 value" if unread == 1 else f"{unread} values"
+    notes = [f"{what} without a number or a step left out"] if unread and rejects is None else []
     return columns.reading(given.path, FORMAT, frame, options, rejects=rejects, notes=notes, line=None)
 
 
