@@ -96,19 +96,27 @@ def _opened(path: Path) -> list[Input]:
 
 
 def _or_members(opened: Input) -> list[Input]:
-    return archives.members(opened, _member) if archives.is_archive(opened.head) else [opened]
+    if not archives.is_archive(opened.head):
+        return [opened]
+    room = most = _expansion(len(opened.data()))
+
+    def member(name: str, stream: IO[bytes]) -> Input:
+        """A file in the archive; InputError where it passes what is unpacked into memory, alone or with those before it."""
+        nonlocal room
+        content = stream.read(min(FLOOR, room) + 1)
+        if len(content) > FLOOR:
+            raise InputError(f"{name} is larger than {FLOOR / 2**20:.0f} MiB: unpack the archive, then read the file")
+        if len(content) > room:
+            raise InputError(f"{name} is not read: its archive grows past {most / 2**20:.0f} MiB when unpacked")
+        room -= len(content)
+        return from_bytes(name, content)
+
+    return archives.members(opened, member)
 
 
-def _member(name: str, stream: IO[bytes]) -> Input:
-    """A file in an archive.
-
-    Raises:
-        InputError: it passes the limit of what is unpacked into memory, alone or when it is unpacked once more.
-    """
-    content = stream.read(FLOOR + 1)
-    if len(content) > FLOOR:
-        raise InputError(f"{name} is larger than {FLOOR / 2**20:.0f} MiB: unpack the archive, then read the file")
-    return from_bytes(name, content)
+def _expansion(packed: int) -> int:
+    """Bytes that so many may become when they are unpacked."""
+    return min(max(FLOOR, RATIO * packed), CEILING)
 
 
 def expand(given: str, left: list[tuple[str, str]] | None = None) -> list[Path]:
@@ -255,7 +263,7 @@ def _unpack(unpacker: Callable[[BinaryIO], Iterator[bytes]], file: BinaryIO, pat
     """
     packed = file.seek(0, io.SEEK_END)
     file.seek(0)
-    limit = min(max(FLOOR, RATIO * packed), CEILING)
+    limit = _expansion(packed)
     pieces: list[bytes] = []
     size = 0
     note = ""

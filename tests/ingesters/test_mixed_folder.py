@@ -193,3 +193,12 @@ def test_a_link_to_a_folder_whose_name_begins_alike_is_named(tmp_path: Path) -> 
         (tmp_path / name / "log.csv").write_bytes(table(len(name)))
     (tmp_path / "run1" / "other").symlink_to(tmp_path / "run10")
     assert "is a link to a folder elsewhere" in load([tmp_path / "run1"]).sources[-1].notes[0]
+
+
+def test_an_archive_of_many_files_may_not_outgrow_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "FLOOR", 1500)
+    monkeypatch.setattr(files, "RATIO", 1)
+    (tmp_path / "logs.zip").write_bytes(zipped({f"{i}.csv": table(i) for i in range(1, 6)}))
+    told = [source.notes for source in load([tmp_path]).sources]
+    assert told[0] == ()
+    assert "its archive grows past" in told[-1][0]
