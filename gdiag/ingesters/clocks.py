@@ -59,7 +59,8 @@ def durations(column: pl.Series) -> pl.Series:
 def time_of_day(column: pl.Series) -> pl.Series | None:
     """`13:54:52` without a date as seconds since the first one, a day more wherever it falls back by more than an hour.
 
-    Rows of several writers, or of a clock that is set, fall back by less. None where it is no such clock.
+    Rows of several writers, or of a clock that is set, fall back by less: they have the latest time before them, so that the
+    clock runs on. None where it is no such clock.
     """
     told = column.str.contains(r"^\s*(?:[01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?\s*$")
     if not told.any() or not told.drop_nulls().all():
@@ -68,7 +69,7 @@ def time_of_day(column: pl.Series) -> pl.Series | None:
     filled = seconds.forward_fill()
     days = (filled.diff() < -3600.0).fill_null(False).cum_sum().cast(pl.Float64)
     since = seconds + 86400.0 * days - float(seconds.drop_nulls()[0])
-    return since.alias(column.name)
+    return since.cum_max().alias(column.name)
 
 
 def _added(column: pl.Series, pattern: str) -> pl.Series:

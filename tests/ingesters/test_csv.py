@@ -218,4 +218,12 @@ def test_a_clock_without_a_date_passes_midnight_and_not_where_a_row_is_late() ->
     clocks_of_rows = ["23:59:50", "23:59:53", "23:59:52", "23:59:56", "00:00:01", "00:00:06"]
     since = clocks.time_of_day(pl.Series("time", clocks_of_rows))
     assert since is not None
-    assert since.to_list() == [0, 3, 2, 6, 11, 16]
+    assert since.to_list() == [0, 3, 3, 6, 11, 16]
+
+
+def test_a_clock_without_a_date_in_which_rows_are_late_is_no_step_time(tmp_path: Path) -> None:
+    late = (50000 + i - 3 * (i % 7 == 3) for i in range(60))
+    rows = "".join(f"{i},2.5,{t // 3600}:{t // 60 % 60:02d}:{t % 60:02d}\n" for i, t in enumerate(late))
+    steps = loaded(tmp_path, f"step,loss,time\n{rows}").steps
+    assert "step_time" not in steps.columns or not steps["step_time"].count()
+    assert steps["elapsed"][-1] == 58  # the last row is not the latest one
