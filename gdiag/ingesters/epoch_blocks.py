@@ -29,7 +29,7 @@ _BODY: Final = r"[A-Za-z]\w*\s*[:=]\s*(?:[-+.]?\d|(?i:nan|inf))"
 _BAR: Final = r"\d%\||\d(?:it/s|s/it)"
 _SNIFF: Final = re.compile(
     rf"(?im)^[^\w\n]{{0,99}}{_WHICH}\W{{0,3}}\d{{1,12}}{_ORDINAL}(?:\s*(?:/|of)\s*\d{{1,12}})?[^\w\n]*\n"
-    r"(?:[^\n]*\n){0,4}?[^\n]*[a-z]\w*\s*[:=]\s*[-+.]?[\dn]".encode()
+    r"(?:[^\n]*\n){0,4}?[^\n]*\w\s{0,3}[:=]\s{0,9}[-+.]?[\dn]".encode()
 )
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr"})
 _LONGEST: Final = 60

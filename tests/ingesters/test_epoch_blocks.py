@@ -48,3 +48,8 @@ def test_words_around_the_number_of_a_step(tmp_path: Path, head: str, name: str)
     (tmp_path / "run.log").write_text("start from 0\n" + text)
     steps = load([tmp_path / "run.log"]).steps
     assert steps.select("step", "loss").rows() == [(i, 4 - i / 50) for i in range(1, 40)]
+
+
+def test_a_long_line_below_a_header_is_looked_at_once() -> None:
+    """As many looks as letters, not their square: 64 KiB of one word took over a minute."""
+    assert epoch_blocks.recognise(given("step 1\n" + "a" * 65_000)) == 0.0
