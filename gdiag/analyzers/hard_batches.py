@@ -1,8 +1,8 @@
 """Single rows stand far above the level of the loss.
 
 What it checks: rows more than six robust standard deviations above the run's own level, outside every spike, after which
-the loss is where it was before. Reported once per run, with their rate: a few, or one that stands far out. Rows at equal distances are a warning, unless
-they are the last of each epoch, where a batch may be small.
+the loss is where it was before. Reported once per run, with their rate: a few, or one that stands far out. Rows at equal
+distances are a warning, unless they are the last of each epoch, where a batch may be small.
 
 Why it matters: real training noise is skewed and heavy-tailed; such rows are batches that are hard to predict and harm
 nothing. A rate that rises, or rows that come from one source, are worth a look at the data; chance knows no period, and
@@ -41,12 +41,12 @@ def analyze(run: RunView, *, rows: int = 3, far: float = 10.0) -> list[Finding]:
     judged = max(1, len(curve) - view.scan.warmup)
     worst = int(hard[view.scan.z[hard].argmax()])
     rate = 1000 * len(hard) / judged
-    farthest = f"{noises(float(view.scan.z[worst]))} times, at step {int(curve.step[worst])}"
+    times, place = noises(float(view.scan.z[worst])), f"at step {int(curve.step[worst])}"
     said = (
         f"{len(hard)} single rows stand over six times the noise above the loss's level ({rate:.2g} per 1,000 rows), "
-        f"the farthest {farthest}"
+        f"the farthest {times} times, {place}"
         if len(hard) > 1
-        else f"A single row stands above the loss's level by its noise {farthest}, and the next is back"
+        else f"A single row stands {times} times the noise above the loss's level, {place}, and the next is back"
     )
     where = run.where(curve.finite.row(int(hard[0])), last_step=int(curve.step[hard[-1]]))
     evidence = (

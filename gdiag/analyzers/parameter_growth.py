@@ -54,10 +54,11 @@ def analyze(
     rows = len(table.step)
     if rows < 100:
         return []
-    turned = _accelerated(run, table, faster, overall)
+    logs, judged = weight_logs(table)
+    turned = _accelerated(run, table, logs, judged, faster, overall)
     if turned:
         return turned
-    alone = _outgrown(run, table, sudden, apart)
+    alone = _outgrown(run, table, logs, sudden, apart) if judged >= LEAST_PEERS else []
     if alone:
         return alone[:most]
     rate = _rates(table)
@@ -86,9 +87,10 @@ def _rates(table: LayerTable) -> Floats:
     return np.where(np.isfinite(rate), rate, -np.inf)
 
 
-def _accelerated(run: RunView, table: LayerTable, faster: float, overall: float) -> list[Finding]:
+def _accelerated(
+    run: RunView, table: LayerTable, logs: Floats, judged: int, faster: float, overall: float
+) -> list[Finding]:  # fmt: skip
     """All layers begin to grow faster at one place, as without decay or under steps that all point one way."""
-    logs, judged = weight_logs(table)
     found = accelerated(logs, rate_at(table.step, run.series("lr")), least=float(np.log(overall)))
     if found is None or found.ratio < faster or found.layers < 0.7 * logs.shape[1]:
         return []
@@ -108,10 +110,9 @@ def _accelerated(run: RunView, table: LayerTable, faster: float, overall: float)
     ]  # fmt: skip
 
 
-def _outgrown(run: RunView, table: LayerTable, sudden: float, apart: float) -> list[Finding]:
+def _outgrown(run: RunView, table: LayerTable, logs: Floats, sudden: float, apart: float) -> list[Finding]:
     """Layers that leave the median layer in mid-run, the earliest first; a jump in one row is GD208's to say."""
-    logs, judged = weight_logs(table)
-    if judged < LEAST_PEERS or not np.isfinite(logs).all():
+    if not np.isfinite(logs).all():
         return []
     usual = np.median(logs - logs[0], axis=1)
     steady = np.ones(len(table.step))

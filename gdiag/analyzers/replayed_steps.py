@@ -41,7 +41,7 @@ def analyze(run: RunView, *, chance: float = 0.005, least: float = 0.1, most: in
 
 def _by_chance(replay: Replay) -> float:
     """Probability that at least so many of the differing rows are worse, each with a chance of one half."""
-    rows, worse = replay.differing, round(replay.worse * replay.differing)
+    rows, worse = replay.differing, replay.worse
     # By logarithms: beyond a thousand rows neither the coefficients nor the power of two are floats.
     factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, rows + 1)))))
     k = np.arange(worse, rows + 1)
@@ -50,14 +50,13 @@ def _by_chance(replay: Replay) -> float:
 
 
 def _finding(run: RunView, replay: Replay, least: float) -> Finding:
-    worse = round(replay.worse * replay.differing)
     return Finding(
         CODE, NAME, Severity.WARNING,
-        f"Step {replay.step} has the same loss when it is trained again after the resume, and {worse} of the {replay.rows - 1} "
+        f"Step {replay.step} has the same loss when it is trained again after the resume, and {replay.worse} of the {replay.rows - 1} "
         f"logged steps after it are worse than the first time, by {replay.excess:.3g} nat in the median",
         run.where(run.series("loss").finite.row(replay.row), step=replay.step, last_step=replay.last_step),
         (
-            Measure("replayed_rows", replay.rows), Measure("worse_share", replay.worse),
+            Measure("replayed_rows", replay.rows), Measure("worse_rows", replay.worse),
             Measure("replay_excess", replay.excess, "nat", limit=least * replay.noise), Measure("noise", replay.noise, "nat"),
             Measure("same_start", replay.same_start),
         ),

@@ -40,8 +40,8 @@ def grown(run: RunView, view: StepTimeView, slow: Slowdown) -> Growth | None:
         return None
     step, start = view.times.step, slow.start
     later = start if slow.kind == "shift" else slow.end - (slow.end - start) // 4
-    loss, grad_norm, lr = (run.series(name) for name in ("loss", "grad_norm", "lr"))
-    return growth(loss, grad_norm, lr, int(step[start]) - 1, int(step[later]), slow.ratio)
+    at = int(step[start]) - 1, int(step[later])
+    return growth(run.series("loss"), run.grad_norm, run.series("lr"), *at, slow.ratio)
 
 
 def severity(slow: Slowdown, seen: Growth | None) -> Severity:

@@ -2,8 +2,8 @@
 
 What it checks: whether the gradient shrinks geometrically from the loss towards the input until the first block gets
 less than `share` of what the head gets, or less than `steep` at half or less from block to block (of 154 small networks
-really trained, no healthy one falls so to less than 0.03, all 10 whose gradients vanish to less than 1e-5); and whether the whole gradient fades to a thousandth of what it was while the
-loss stands still.
+really trained, no healthy one falls so to less than 0.03, all 10 whose gradients vanish to less than 1e-5); and whether the
+whole gradient fades to a thousandth of what it was while the loss stands still.
 
 Why it matters: layers below 1e-6 of the head do not learn in any reasonable time, whatever the optimizer divides by:
 the network is as deep as its last blocks. It is told from dead or frozen layers by its shape: a decay through the blocks

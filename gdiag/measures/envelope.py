@@ -73,8 +73,8 @@ def plotted(
 ) -> list[Series]:
     """The series of one run that plots are drawn from, over steps, or over Unix seconds for GPUs.
 
-    layers: their gradient and parameter norms; for a block the first of its layers stands. gpus: (host, index), their clocks and
-    temperatures.
+    layers: their gradient and parameter norms; for a block the first of its layers stands. gpus: (host, index), their clocks
+    and temperatures.
     """
     found: list[Series] = []
     for name in PLOTTED:

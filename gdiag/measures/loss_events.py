@@ -106,7 +106,8 @@ def loss_view(path: Path) -> LossView:
     rise = None if relative else _slow_event(path, value, found, events, start)
     if rise is not None:
         events = [event for event in events if event.onset < rise.onset] + [rise]
-    if not any(event.kind == "divergence" for event in events) and (away := runaway(value)) is not None:
+    away = None if relative or any(event.kind == "divergence" for event in events) else runaway(value)
+    if away is not None:
         before = [event for event in events if event.last < away.onset]
         events = [*before, _away_event(path, value, away, start)]
     events = [event for event in events if event.onset_step >= path.judged_from]

@@ -35,8 +35,8 @@ class Replay:
     rows: int
     same_start: bool
     """The first row has the loss of its first training."""
-    worse: float
-    """Share of the later rows, those that differ, whose loss is higher than the first time."""
+    worse: int
+    """Later rows whose loss is higher than the first time, of those that differ."""
     differing: int
     """Later rows that differ."""
     excess: float
@@ -67,7 +67,7 @@ def replays(paths: Sequence[Path]) -> list[Replay]:
         found.append(
             Replay(
                 int(loss.step[again[0]]), int(loss.step[again[-1]]), int(again[0]), len(again),
-                bool(same[0]) and unit <= CHANCE * noise, float(np.mean(change[differs] > 0)) if differs.any() else 0.0,
+                bool(same[0]) and unit <= CHANCE * noise, int((change[differs] > 0).sum()),
                 int(differs.sum()), float(np.median(change)), noise,
                 _other_rate(tail, paths[0]),
             )

@@ -40,3 +40,12 @@ def test_the_end_must_be_ten_times_the_first_quarter() -> None:
     assert runaway(loss) is None
     loss[150:] = 21.0
     assert runaway(loss) is not None
+
+
+def test_an_objective_about_zero_has_no_level_to_leave() -> None:
+    """The surrogate of a policy gradient follows a moving reference, on either side of zero."""
+    rng = np.random.default_rng(1)
+    loss = 0.05 * rng.standard_normal(400)
+    loss[250:] += 1.5
+    assert runaway(loss) is not None
+    assert analyze(view({"loss": loss})) == []
