@@ -40,7 +40,7 @@ PATTERN: Final[dict[str, Pattern]] = {
 LEADS: Final = (
     "GD403", "GD404", "GD606", "GD401", "GD402", "GD101", "GD116", "GD204", "GD208", "GD202", "GD203", "GD109",
     "GD115", "GD120", "GD118", "GD112", "GD117", "GD302", "GD306", "GD104", "GD103", "GD105", "GD102", "GD307", "GD201", "GD303", "GD304",
-    "GD107", "GD108", "GD110", "GD111", "GD213", "GD205", "GD206", "GD210", "GD211", "GD113", "GD207", "GD215", "GD601",
+    "GD107", "GD108", "GD110", "GD111", "GD106", "GD213", "GD205", "GD206", "GD210", "GD211", "GD113", "GD207", "GD215", "GD601",
     "GD603", "GD602", "GD505", "GD504", "GD501", "GD502", "GD707", "GD604", "GD506", "GD503", "GD701",
 )  # fmt: skip
 """Among findings of equal severity the first of these names the incident: proof before shape, shape before hint."""
@@ -130,6 +130,7 @@ def group(findings: tuple[Finding, ...], facts: RunFacts) -> list[list[Finding]]
         home.members.append(finding)
     _absorb_learning(groups)
     _absorb_exit(groups, pad)
+    _absorb_rows(groups)
     for finding in findings:
         if finding.code not in PATTERN:
             home = _home(finding, groups, pad)
@@ -246,6 +247,17 @@ def _absorb_exit(groups: list[Group], pad: float) -> None:
             home.members.append(exit_)
             groups.remove(ended)
             return
+
+
+def _absorb_rows(groups: list[Group]) -> None:
+    """Gradients that jump in the rows of hard batches are those batches' and no incidents of their own."""
+    home = next((g for g in groups if g.codes == {"GD106"}), None)
+    if home is None:
+        return
+    rows = str(home.members[0].measure("steps")).split(", ")
+    for other in [g for g in groups if g.codes == {"GD206"} and all(str(f.where.step) in rows for f in g.members)]:
+        home.members += other.members
+        groups.remove(other)
 
 
 def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts) -> Case:

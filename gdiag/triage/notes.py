@@ -35,6 +35,8 @@ def note(case: Case) -> str | None:
         return (
             "No action: whoever stopped the run, or its launcher, knows why; steps since the last checkpoint are lost"
         )
+    if case.lead.code == "GD306":
+        return "Nothing to do where the warm-up after the restart was meant; else save and load the scheduler's state"
     if case.lead.code == "GD206" and case.value("loss_moved", "GD206") is True:
         return "Nothing to change for one jump that passes: compare the loss after it with that before, and look again if it returns"
     return _NOTES.get(case.lead.code)

@@ -41,6 +41,8 @@ BY_CODE: Final = {
 """Findings that are another thing than the pattern they are filed under."""
 
 
+LARGE: Final = 1e5
+"""Excess from which figures after the point say nothing, nat."""
 LONG_ROWS: Final = 10
 """Logged rows between onset and largest row from which the title names the latter."""
 
@@ -61,6 +63,8 @@ def title(case: Case) -> str:
     name = BY_CODE.get(case.lead.code, NAMES[case.pattern])
     if case.lead.code == "GD203" and case.severity is Severity.INFO:
         name = "Layers without gradient"
+    if case.lead.measure("simultaneous") is True and case.lead.code == "GD205":
+        name = "Gradients of many layers rise together"
     if case.lead.code == "GD209":
         name = "Update norm surges" if case.pattern == "gradient_explosion" else "Updates out of their usual range"
     if case.lead.code in {"GD501", "GD502"} and case.severity is Severity.INFO:
@@ -123,4 +127,5 @@ def _size(case: Case) -> str:
     far = peak is not None and case.onset is not None and peak - case.onset > LONG_ROWS * case.facts.interval
     at = f" at step {peak:.0f}" if far else ""
     after = ", recovered" if recovered is True else ", not recovered" if recovered is False else ""
-    return f": {excess:+.2f} nat{at}{after}"
+    size = f"{excess:+.2f}" if abs(excess) < LARGE else f"{excess:+.3g}"
+    return f": {size} nat{at}{after}"

@@ -191,6 +191,25 @@ def test_what_is_dated_to_a_quarter_of_the_run_dates_no_jump() -> None:
     assert incidents(rough)[0].onset_step == 550
 
 
+def test_gradients_that_jump_with_hard_batches_are_one_incident() -> None:
+    hard = finding("GD106", 250, 750, evidence=(Measure("steps", "250, 500, 750"),))
+    jumps = [finding("GD206", step, step, INFO) for step in (250, 500, 750, 900)]
+    found = incidents(hard, *jumps)
+    assert [(i.pattern, i.onset_step, len(i.findings)) for i in found] == [
+        ("hard_batches", 250, 4), ("gradient_explosion", 900, 1),
+    ]  # fmt: skip
+
+
+def test_layers_that_rise_together_are_not_called_one() -> None:
+    (incident,) = incidents(finding("GD205", 255, 255, INFO, evidence=(Measure("simultaneous", True),)))
+    assert incident.title == "Gradients of many layers rise together from step 255"
+
+
+def test_a_warm_up_on_purpose_is_left_alone() -> None:
+    (incident,) = incidents(finding("GD306", 239, 239, INFO, evidence=(Measure("kind", "restarted"),)))
+    assert incident.actions[0].startswith("Nothing to do where the warm-up after the restart was meant")
+
+
 def test_a_lone_gradient_spike_changes_nothing() -> None:
     (incident,) = incidents(finding("GD206", 263, 264, INFO))
     assert incident.title == "Gradient norm jumps at step 263"
