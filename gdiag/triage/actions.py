@@ -28,7 +28,7 @@ def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
     What is only worth knowing costs no rollback, no samples and no hardware.
     """
     slight = case.severity is Severity.INFO
-    if slight and (text := note(case)) is not None:
+    if (slight or not causes) and (text := note(case)) is not None:
         return (text,)
     code = case.lead.code
     devices_own = case.value("action", code) if code in {"GD710", "GD713"} else None

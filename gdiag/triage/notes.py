@@ -21,8 +21,17 @@ _NOTES: Final = {
 }  # fmt: skip
 
 
+def _rerun(case: Case) -> str:
+    """What a benchmark whose output contradicts itself, or stopped, leaves to do: measure again so that it tells something."""
+    if case.value("failure", "GD705") is not None:
+        return "Look at NCCL's lines and the kernel log of the host that failed first, mend it, and run again with NCCL_DEBUG=WARN on all hosts"
+    if case.value("ranks_measured", "GD705") is not None:
+        return "Build nccl-tests with MPI=1 and run again with all ranks in one job: what was measured is not the listed fabric"
+    return "Run again and keep the whole output, from the header to the average"
+
+
 def note(case: Case) -> str | None:
-    """The one action of an incident of severity info; None where the causes' own actions are in proportion."""
+    """The one action of an incident of severity info, or that has no cause; None where the causes' own actions are in proportion."""
     if case.lead.code == "GD703" and case.value("recovered", "GD703") is True:
         return "No action: a dip that recovers is a switch of algorithm or protocol; NCCL_ALGO and NCCL_PROTO move it"
     if case.lead.code == "GD706" and case.number("rate", "GD706"):
@@ -35,6 +44,8 @@ def note(case: Case) -> str | None:
         return (
             "No action: whoever stopped the run, or its launcher, knows why; steps since the last checkpoint are lost"
         )
+    if case.lead.code == "GD705":
+        return _rerun(case)
     if case.lead.code == "GD306":
         return "Nothing to do where the warm-up after the restart was meant; else save and load the scheduler's state"
     if case.lead.code == "GD206" and case.value("loss_moved", "GD206") is True:

@@ -205,6 +205,16 @@ def test_layers_that_rise_together_are_not_called_one() -> None:
     assert incident.title == "Gradients of many layers rise together from step 255"
 
 
+def test_a_benchmark_that_stopped_or_contradicts_itself_is_run_again() -> None:
+    for evidence, words in (
+        ((Measure("failure", "host3: Test NCCL failure"),), "the host that failed first"),
+        ((Measure("ranks_listed", 16), Measure("ranks_measured", 1)), "MPI=1"),
+        ((Measure("odd_rows", 3),), "keep the whole output"),
+    ):
+        (incident,) = incidents(finding("GD705", None, None, WARNING, evidence=evidence))
+        assert words in incident.actions[0]
+
+
 def test_a_warm_up_on_purpose_is_left_alone() -> None:
     (incident,) = incidents(finding("GD306", 239, 239, INFO, evidence=(Measure("kind", "restarted"),)))
     assert incident.actions[0].startswith("Nothing to do where the warm-up after the restart was meant")
