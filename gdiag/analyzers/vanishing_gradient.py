@@ -9,7 +9,7 @@ Why it matters: layers below 1e-6 of the head do not learn in any reasonable tim
 the network is as deep as its last blocks. It is told from dead or frozen layers by its shape: a decay through the blocks
 instead of an edge.
 
-A profile that is sound at first and fades later is a consequence of what happened then, and info.
+A profile that is sound for a twentieth of the run or longer and fades later is a consequence of what happened then, and info.
 
 What to do: residual connections with scaling, pre-norm instead of post-norm, an activation that does not saturate (SiLU,
 GELU), an initialization scaled with depth; train a two-block and a deep version for 50 steps and compare the profile
@@ -61,7 +61,7 @@ def _by_depth(run: RunView, share: float, monotone: float, decades: float, steep
         return []
     severity = Severity.CRITICAL if total else Severity.WARNING
     fall = f"{found.decades:.1f} decades a block" if found.decades > 0 else "from block to block"
-    since = "from the start" if found.from_start else f"since step {found.onset}"
+    since = "from the start" if found.onset <= table.step[min(1, len(table.step) - 1)] else f"since step {found.onset}"
     return [
         Finding(
             CODE, NAME, severity if found.from_start else Severity.INFO,

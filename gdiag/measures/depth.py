@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from gdiag.measures.layers import Floats, LayerTable, column_median
 from gdiag.schema import LayerColumn
 
+SOON = 0.05
+"""Share of the rows within which a profile that fades was never one to learn with: it shows in the first updates."""
 NEGLIGIBLE = 1e-6
 """Share of the strong layers' gradient below which a layer does not learn: diagnosis A10."""
 
@@ -57,6 +59,7 @@ class Profile:
     onset: int
     """First step since which the shallowest block stays below NEGLIGIBLE of the head, or ten times `ratio`, if larger."""
     from_start: bool
+    """Within the first SOON of the rows."""
 
 
 def forward_order(columns: Sequence[LayerColumn]) -> list[int]:
@@ -173,7 +176,7 @@ def profile(table: LayerTable) -> Profile | None:
         depth=tuple(depth), level=tuple(level), head=head, shallow=block_path(table.columns[blocks[depth[0]][0]]),
         ratio=level[0] / head, decades=float((live[-1] - live[0]) / (len(live) - 1)) if len(live) > 1 else 0.0,
         monotone=float(falls.mean()), geometric=bool(np.log10(head / lowest) >= 3.0),
-        onset=int(table.step[onset]), from_start=onset <= 1,
+        onset=int(table.step[onset]), from_start=onset <= max(1, SOON * len(table.step)),
     )  # fmt: skip
 
 

@@ -31,6 +31,13 @@ def test_a_later_decay_is_information() -> None:
     assert (finding.where.step, finding.severity) == (200, Severity.INFO)
 
 
+def test_a_decay_that_sets_in_with_the_first_updates_is_the_networks_own() -> None:
+    made, late = norms(10, 6), decaying(390, 6, 2.0)
+    (finding,) = analyze(layered({n: np.concatenate([made[n], late[n]]) for n in made}))
+    assert (finding.where.step, finding.severity) == (10, Severity.CRITICAL)
+    assert "since step 10" in finding.message
+
+
 def test_quiet_on_healthy_and_on_frozen_layers() -> None:
     assert analyze(layered(norms(200, 6))) == []
     frozen = norms(200, 6)
