@@ -109,6 +109,9 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
         measures.append(Measure("level_after", event.level_after, unit))
     if event.recovery is not None:
         measures.append(Measure("recovery_step", event.step(event.recovery), "step"))
+    regained = event.regained if event.kind != "spike" else None
+    if regained is not None:
+        measures.append(Measure("regained_step", event.step(regained), "step"))
     if event.half_life is not None:
         measures += [
             Measure("half_life", event.half_life[0] * view.every, "step"),

@@ -50,8 +50,14 @@ def analyze(run: RunView, *, factor: float = 1.0) -> list[Finding]:
 
 def _finding(run: RunView, seen: Resume) -> Finding:
     words = WORDS[seen.kind].format(recovery=seen.recovery_step, late=seen.late, like=seen.like_step)
+    if seen.kind == "level" and seen.regained_step is not None:
+        words = f"and is back at that level only by step {seen.regained_step}"
     if seen.kind == "level" and seen.like_step is not None:
-        words += f", the level of about step {seen.like_step}"
+        words += (
+            f"; step {seen.like_step} had such a loss before"
+            if seen.regained_step is not None
+            else f", the level of about step {seen.like_step}"
+        )
     if seen.kind == "fresh_model" and seen.after > seen.start + 2 * seen.limit:
         words = f"above the {seen.start:.3f} nat of the untrained model: another model's weights, vocabulary or data"
     evidence = [
@@ -65,6 +71,8 @@ def _finding(run: RunView, seen: Resume) -> Finding:
     ]
     if seen.recovery_step is not None:
         evidence.append(Measure("recovery_step", seen.recovery_step, "step"))
+    if seen.regained_step is not None:
+        evidence.append(Measure("regained_step", seen.regained_step, "step"))
     if seen.like_step is not None:
         evidence.append(Measure("like_step", seen.like_step, "step"))
     if seen.half_life is not None:

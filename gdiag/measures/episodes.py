@@ -48,6 +48,8 @@ class Episode:
     """Median of the fifty rows after the episode minus the level expected there."""
     settled: float
     """The same over the last third of the rows from the peak to 300 rows after the end."""
+    settled_level: float
+    """Median of the curve there."""
 
     @property
     def recovered(self) -> bool:
@@ -221,12 +223,12 @@ def _episode(
     after = after[after < len(value)]
     effect = float(np.median(value[after] - [expected(int(i)) for i in after])) if len(after) >= 5 else float("nan")
     until = min(len(value), last + 300)
-    above = value[peak:until] - expected.over(peak, until)
-    settled = float(np.median(above[2 * len(above) // 3 :]))
+    third = peak + 2 * (until - peak) // 3
+    settled = float(np.median(value[third:until] - expected.over(third, until)))
     half = half_life(value, expected, peak, recovery, excess, scale) if recovery is not None else None
     return Episode(
         onset, peak, last, excess, excess / scale, top,
-        expected(onset), recovery, half, effect, settled,
+        expected(onset), recovery, half, effect, settled, float(np.median(value[third:until])),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from gdiag.measures.baseline import Floats
 from gdiag.measures.changes import slow_rise
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.episodes import SCALES, Episode, Scan, scan
+from gdiag.measures.recovery import regained_row
 from gdiag.measures.rises import step_up
 from gdiag.measures.runaway import Runaway, runaway
 from gdiag.measures.segments import interval
@@ -49,6 +50,11 @@ class LossEvent:
     """A rise without a spike."""
     unfinished: bool = False
     """The log ends before it shows whether the loss comes back."""
+
+    @property
+    def regained(self) -> int | None:
+        """First row at which a loss that is not back where it was due is at least back at its level of before."""
+        return regained_row(self.curve.value, self.level, self.peak, self.noise) if self.recovery is None else None
 
     @property
     def curve(self) -> Curve:
@@ -132,7 +138,7 @@ def _event(path: Path, value: Floats, found: Scan, episode: Episode, start: floa
     rows = len(value)
     gain = max(0.0, start - episode.level)
     sigma = episode.excess / episode.z
-    after = episode.level + episode.settled
+    after = episode.settled_level
     kind: Kind = "spike"
     unfinished = False
     if not episode.recovered:

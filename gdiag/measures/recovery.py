@@ -62,6 +62,20 @@ def recovery_row(value: Floats, expected: Line, onset: int, peak: int, margin: f
     return None
 
 
+def regained_row(value: Floats, level: float, peak: int, noise: float) -> int | None:
+    """First row after `peak` from which nine rows are at `level` or below and thirty no more than the noise above it, in medians.
+
+    What was lost by then is made good, though the curve would have fallen further meanwhile.
+    """
+    rest = value[peak + 1 :]
+    if len(rest) < 9:
+        return None
+    back = np.flatnonzero(np.median(np.lib.stride_tricks.sliding_window_view(rest, 9), axis=1) <= level)
+    stays = (k for k in back.tolist() if np.median(rest[k : k + 30]) <= level + noise)
+    found = next(stays, None)
+    return None if found is None else peak + 1 + found
+
+
 def half_life(
     value: Floats, expected: Line, peak: int, recovery: int, excess: float, scale: float
 ) -> tuple[float, float]:

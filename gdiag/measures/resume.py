@@ -11,6 +11,7 @@ import numpy as np
 
 from gdiag.measures.baseline import MEDIAN_ERROR, mad_sigma, row_noise
 from gdiag.measures.curves import Curve, Floats, Path
+from gdiag.measures.recovery import regained_row
 from gdiag.measures.trajectory import Restart
 
 Kind = Literal["clean", "transient", "level", "lower", "older_checkpoint", "fresh_model"]
@@ -38,6 +39,9 @@ YOUNGEST = 0.05
 MOMENT_STEPS, MOMENT_ROWS = 100.0, 3
 """Steps, and logged rows, in which half of what lost moments cost is made good; a model that was set back takes as long as
 it once took."""
+RELEARNT = 0.5
+"""Share of the rows that the run once took from a level to the one before the restart: weights that make it good faster were
+not those of that time."""
 TAIL_ROWS = 400
 """Rows after a restart within which the loss must come back."""
 
@@ -64,6 +68,9 @@ class Resume:
     limit: float
     """Least difference that counts [nat]."""
     recovery_step: int | None
+    """First step back where the loss was due."""
+    regained_step: int | None
+    """First step back at the loss due at the restart, where it is not back where it was due to fall to meanwhile."""
     half_life: float | None
     """Steps in which half of the excess is gone."""
     grad_ratio: float | None
@@ -148,6 +155,7 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
     jump, limit = jumps[best], limits[best]
     rise = max(jump, jumps[0])
     back = _recovery(excess, rise, noise)
+    regained = regained_row(rows, before, 0, noise) if back is None and jump > limit else None
     step = int(loss.step[i])
     grad_ratio = _ratio(grad, step, 2 * FIRST_ROWS)
     half = next((k for k in range(len(rows)) if np.median(excess[k : k + 5]) <= 0.5 * rise), None)
@@ -166,6 +174,8 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
         like = None if fresh else _like(value[:i], rows, before + jump, limit)
         if like is not None and _repeats(value[:i], like, rows, excess, noise * _inflation(old)):
             kind = "older_checkpoint"
+        elif like is not None and regained is not None and regained < RELEARNT * (i - like):
+            kind, back, regained = "transient", regained, None
         elif like is not None and kind == "transient" and half is not None and half > MOMENT_ROWS:
             lasts = float(loss.step[i + half] - loss.step[i])
             kind = "level" if lasts > MOMENT_STEPS else kind
@@ -173,6 +183,7 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
         step, i, rewound, kind, before, before + (rise if jump > 0 else jump),
         float(np.median(rows[int(0.6 * len(rows)) :])), noise, limit,
         int(loss.step[i + back]) if back is not None and jump > limit else None,
+        int(loss.step[i + regained]) if regained is not None else None,
         float(loss.step[i + half] - loss.step[i]) if half is not None and jump > limit else None,
         grad_ratio, _ratio(paths[0].curve("update_norm"), step, FIRST_ROWS), start, int(loss.step[like]) if like is not None else None,
     )  # fmt: skip

@@ -50,5 +50,6 @@ def short_episodes(value: Floats) -> tuple[Episode, ...]:
         Episode(
             onset, peak, last, excess, excess / scale, excess / scale, level, recovery,
             (0.5, float(last - peak + 1)) if recovery is not None else None, settled, settled,
+            level + settled,
         ),
     )  # fmt: skip

@@ -122,7 +122,13 @@ def keep_going(case: Case) -> str:
         return f"Each spike is over by itself: no rollback is needed, and the next is due near step {due:.0f}"
     if lone_jump(case) is not None:
         return "The loss does not follow: go on, no rollback is needed unless such jumps return"
+    if case.find(*MOVED) is None:
+        return "The loss stays at its level: go on, no rollback is needed unless such jumps return"
     return "The loss recovered: go on, no rollback is needed unless spikes return"
+
+
+MOVED: Final = ("GD101", "GD102", "GD103", "GD104", "GD105", "GD106", "GD109")
+"""Findings of a loss that left its level."""
 
 
 def _period(case: Case) -> float | None:

@@ -12,6 +12,7 @@ from typing import Final, Literal
 from gdiag.model import Severity
 from gdiag.triage.loss_sentences import (
     after_effect,
+    back_after_resume,
     dies_with_the_loss,
     eval_flat,
     eval_moved,
@@ -40,6 +41,7 @@ from gdiag.triage.sentences import (
     clocks_fell,
     decayed,
     device_error,
+    early_logits,
     failed_transfer,
     firmware,
     flagged,
@@ -150,6 +152,7 @@ RULES: Final[tuple[Rule, ...]] = (
     # What optimizers take: Adam and its kin 1e-6 to 1e-2, SGD 1e-3 to about 1; LARS with huge batches alone takes more.
     Rule("lr_too_high", "schedule", 1.5, at_least("lr_peak", 1.0, "a learning rate of {:.3g} is more than all but layer-wise scaled optimizers take", "GD107")),
     Rule("lr_too_low", "schedule", -2.2, at_least("lr_peak", 0.1, "a learning rate of {:.3g} is not low for any optimizer", "GD107")),
+    *(Rule(cause, "numerics", weight, early_logits) for cause, weight in (("lr_too_high", 1.2), ("lr_too_low", -1.2))),
     Rule("lr_too_low", "gradient", -1.5, found("GD202", least=Severity.WARNING)),
     # Configuration: a batch or sequence length that changes with the loss, or a cycle that begins there, explains it.
     Rule("config_change", "config", 2.0, changed("seq_len_ratio", "sequence length", 1.05)),
@@ -161,6 +164,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("dead_layer", "layer", 2.2, found("GD203")),
     Rule("dead_layer", "loss", 2.2, dies_with_the_loss),
     Rule("attention_logit_growth", "numerics", 3.2, found("GD210", least=Severity.WARNING)),
+    Rule("attention_logit_growth", "numerics", 1.2, found("GD210")),
     Rule("attention_logit_growth", "layer", 0.8, kind("attention_qkv", "the attention projection{} moves first")),
     Rule("output_logit_growth", "numerics", 3.2, found("GD211", least=Severity.WARNING)),
     Rule("output_logit_growth", "layer", 0.8, kind("lm_head", "the output head{} moves first")),
@@ -184,7 +188,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("loss_scale_collapse", "numerics", 3.0, found("GD112", least=Severity.WARNING)),
     Rule("gradient_explosion", "gradient", 1.2, at_least("grad_ratio", 10, "the gradient norm rose {:.0f}-fold in the rows before", "GD101")),
     # Resume. Repeated or skipped sample ids are proof; a level that returns speaks for a lost optimizer state.
-    Rule("optimizer_state_lost", "resume", 2.2, said("kind", "transient", "the loss rises at the resume and returns within tens of steps", "GD109")),
+    Rule("optimizer_state_lost", "resume", 2.2, back_after_resume),
     Rule("optimizer_state_lost", "resume", 2.6, first_after_restart),
     # The same loss at the first step shows the same weights and batch; what follows shows the updates.
     Rule("optimizer_state_lost", "resume", 4.0, found("GD120")),

@@ -110,7 +110,12 @@ class Group:
         ]
         if alarms:
             return float("inf")
-        return max((f.where.last_step or f.where.step or 0 for f in self.members), default=float("-inf"))
+        return max((_end(f) or 0 for f in self.members), default=float("-inf"))
+
+
+def _end(finding: Finding) -> int | None:
+    """Last step of a finding, its only one where it has one."""
+    return finding.where.last_step if finding.where.last_step is not None else finding.where.step
 
 
 def group(findings: tuple[Finding, ...], facts: RunFacts) -> list[list[Finding]]:
@@ -250,12 +255,17 @@ def _absorb_exit(groups: list[Group], pad: float) -> None:
 
 
 def _absorb_rows(groups: list[Group]) -> None:
-    """Gradients that jump in the rows of hard batches are those batches' and no incidents of their own."""
+    """Gradients that jump in the rows of hard batches, all or of many layers, are those batches' and no incidents of their own."""
     home = next((g for g in groups if g.codes == {"GD106"}), None)
     if home is None:
         return
     rows = str(home.members[0].measure("steps")).split(", ")
-    for other in [g for g in groups if g.codes == {"GD206"} and all(str(f.where.step) in rows for f in g.members)]:
+
+    def of_batch(finding: Finding) -> bool:
+        several = finding.code == "GD205" and finding.severity is Severity.INFO and finding.measure("alone") is False
+        return (finding.code == "GD206" or several) and str(finding.where.step) in rows
+
+    for other in [g for g in groups if g.room == "model" and g is not home and all(of_batch(f) for f in g.members)]:
         home.members += other.members
         groups.remove(other)
 
@@ -273,17 +283,32 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
     else:
         alarms = [f for f in alarms if f.measure("slow") is not True]
     alarms = [f for f in alarms if f.code not in BLUNT] or alarms
+    alarms = [lead] if lead.code == "GD106" else alarms  # the rows date what was joined to them
     # The loss is flat from about some block on; where the rate was gone is known to the row.
     alarms = [f for f in alarms if f.code == "GD303"] or alarms
     steps = [f.where.step for f in alarms if f.where.step is not None]
-    lasts = [f.where.last_step or f.where.step for f in alarms if f.where.step is not None]
+    lasts = [_end(f) for f in alarms]
     return Case(
         pattern="gradient_explosion" if _surge(lead) else PATTERN[lead.code], lead=lead, findings=tuple(members), others=others, facts=facts,
-        onset=min(steps, default=None), last=max((s for s in lasts if s is not None), default=None),
+        onset=min(steps, default=None), last=_last(lead, max((s for s in lasts if s is not None), default=None), facts),
         layer=_layer(members, lead), rank=_first([lead.where.rank, *(f.where.rank for f in members)]),
         host=_first([lead.where.host, *(f.where.host for f in members)]),
         gpu=_first([lead.where.gpu, *(f.where.gpu for f in members)]), data=_window(members, min(steps, default=None), facts),
     )  # fmt: skip
+
+
+LASTING: Final = frozenset({"GD102", "GD104", "GD105", "GD109"})
+"""Losses that leave their level: where they do not come back the incident lasts on, however soon the new level is the usual one."""
+
+
+def _last(lead: Finding, last: int | None, facts: RunFacts) -> int | None:
+    """Last step of an incident: until the level of before is regained, or the end of the log where it never is."""
+    aside = lead.measure("taken_back") is True or lead.measure("other_writer") is True
+    if lead.code not in LASTING or lead.measure("recovered") is not False or aside or last is None:
+        return last
+    regained = lead.number("regained_step")
+    end = int(regained) - 1 if regained is not None else facts.last_step
+    return last if end is None else max(last, end)
 
 
 def _precedence(finding: Finding) -> tuple[object, ...]:

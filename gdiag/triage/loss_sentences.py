@@ -6,7 +6,7 @@ from typing import Final
 
 from gdiag.model import Severity
 from gdiag.triage.case import Case
-from gdiag.triage.sentences import Sentence
+from gdiag.triage.sentences import HUGE, Sentence
 
 
 def rough_before(case: Case) -> str | None:
@@ -159,7 +159,7 @@ def quiet_gradient(case: Case) -> str | None:
     ratio, z = finding.number("grad_ratio"), finding.number("z")
     if ratio is None or z is None or ratio > 1.5 or z < 20:
         return None
-    return f"the gradient norm stays at {ratio:.1f} times its level while the loss moves by {z:.0f} times its noise"
+    return f"the gradient norm stays at {ratio:.1f} times its level while the loss moves by {z:{'.0f' if z < HUGE else '.1e'}} times its noise"
 
 
 ALIKE: Final = (0.4, 2.0)
@@ -248,6 +248,14 @@ def rougher(case: Case) -> str | None:
     if ratio is None or ratio < ROUGHER:
         return None
     return f"the gradient norm changes {ratio:.1f} times as much from row to row as before the loss moved"
+
+
+def back_after_resume(case: Case) -> str | None:
+    """A rise at a resume that does not last."""
+    back = case.number("recovery_step", "GD109")
+    if case.value("kind", "GD109") != "transient" or back is None or case.onset is None:
+        return None
+    return f"the loss rises at the resume and is back in {max(1.0, back - case.onset):.0f} steps"
 
 
 def first_after_restart(case: Case) -> str | None:

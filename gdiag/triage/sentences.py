@@ -10,6 +10,9 @@ from gdiag.triage.case import Case, other_weights
 
 Sentence = Callable[[Case], str | None]
 
+HUGE = 1e6
+"""From here on figures are written with an exponent."""
+
 
 def found(*codes: str, least: Severity = Severity.INFO) -> Sentence:
     """The message of the incident's first finding with one of `codes`."""
@@ -36,7 +39,10 @@ def at_least(name: str, limit: float, text: str, *codes: str) -> Sentence:
 
     def sentence(case: Case) -> str | None:
         value = case.number(name, *codes)
-        return text.format(value) if value is not None and value >= limit else None
+        if value is None or value < limit:
+            return None
+        # Twenty digits in a row are no figure to read.
+        return (text if value < HUGE else text.replace("{:.0f}", "{:.1e}")).format(value)
 
     return sentence
 
@@ -97,17 +103,29 @@ def plain_entropy(case: Case) -> str | None:
     return f"token entropy of the onset batch is ordinary (z {z:+.1f})" if z is not None and abs(z) < 2.5 else None
 
 
+JUMPS = ("GD201", "GD204", "GD205", "GD206", "GD208", "GD402")
+"""Findings of layers that move from one row to the next."""
+
+
 def moved_together(case: Case) -> str | None:
-    """All layers moved in the same step."""
-    moved, total = case.number("layers_moved"), case.number("layers_total")
+    """All layers moved in the same step; what grows for many steps (GD207, GD210) is no batch's."""
+    moved, total = (case.number(name, *JUMPS) for name in ("layers_moved", "layers_total"))
     if moved is None or not total or moved < 0.5 * total:
         return None
     return f"{moved:.0f} of {total:.0f} layers move in the same step, as a batch moves them"
 
 
+def early_logits(case: Case) -> str | None:
+    """Attention logits that saturate in the first rows of a run that does not learn: only large updates drive them so."""
+    grown = case.context("GD210")
+    if grown is None or grown.measure("logged") is not True or grown.measure("from_start") is not True:
+        return None
+    return grown.message
+
+
 def one_layer(case: Case) -> str | None:
     """One layer alone moved."""
-    moved, total = case.number("layers_moved"), case.number("layers_total")
+    moved, total = (case.number(name, *JUMPS) for name in ("layers_moved", "layers_total"))
     if moved is None or total is None or total < 4 or moved > max(1.0, 0.1 * total):
         return None
     return f"only {moved:.0f} of {total:.0f} layers moves"

@@ -31,6 +31,7 @@ MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches"})
 BY_CODE: Final = {
     "GD120": "The replay leaves the first training",
     "GD206": "Gradient norm jumps",
+    "GD210": "Attention logits grow",
     "GD215": "Parameter norms shrink",
     "GD111": "Validation loss is not finite",
     "GD117": "Step counter not restored",
@@ -126,6 +127,9 @@ def _size(case: Case) -> str:
     recovered, peak = case.lead.measure("recovered"), case.lead.number("peak_step")
     far = peak is not None and case.onset is not None and peak - case.onset > LONG_ROWS * case.facts.interval
     at = f" at step {peak:.0f}" if far else ""
+    regained = case.lead.number("regained_step")
     after = ", recovered" if recovered is True else ", not recovered" if recovered is False else ""
+    if recovered is False and regained is not None:
+        after = f", back at the level of before only by step {regained:.0f}"
     size = f"{excess:+.2f}" if abs(excess) < LARGE else f"{excess:+.3g}"
     return f": {size} nat{at}{after}"

@@ -51,6 +51,19 @@ def test_the_unit_of_the_loss_does_not_matter(excess: Floats | float, unit: floa
         assert (scaled.kind, scaled.recovery_step) == (plain.kind, plain.recovery_step)
 
 
+def test_a_rise_made_good_faster_than_it_was_learnt_is_no_other_level() -> None:
+    # The curve flattens faster than its descent before the restart promises: it is back at its level, not where it was due.
+    rng = np.random.default_rng(5)
+    row = np.arange(2000)
+    first, second = (2.0 + 1.5 * np.exp(-row / 380) + 0.02 * rng.standard_normal(2000) for _ in range(2))
+    second[1000:] += 0.4 * np.exp(-np.arange(1000) / 100)
+    step = np.concatenate((row[:1200], row[1000:]))
+    (seen,) = view({"step": step, "loss": np.concatenate((first[:1200], second[1000:]))}).resumes
+    assert (seen.kind, seen.regained_step) == ("transient", None)
+    assert seen.recovery_step is not None
+    assert 1100 <= seen.recovery_step <= 1300
+
+
 def test_half_life_and_recovery_of_a_transient() -> None:
     (seen,) = resumed("gauss", 1, fading(1.2, 30))
     assert seen.half_life is not None

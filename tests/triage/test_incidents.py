@@ -215,6 +215,69 @@ def test_a_benchmark_that_stopped_or_contradicts_itself_is_run_again() -> None:
         assert words in incident.actions[0]
 
 
+def test_what_does_not_come_back_lasts_until_its_level_is_regained_or_the_log_ends() -> None:
+    lost, facts = Measure("recovered", value=False), RunFacts("run", first_step=0, last_step=2000)
+    up = (lost, Measure("peak_excess", 0.5, "nat"))
+    (incident,) = incidents(finding("GD105", 1000, 1120, evidence=up), facts=facts)
+    assert (incident.onset_step, incident.last_step, incident.cost.steps) == (1000, 2000, 1001)
+    assert incident.title.endswith("+0.50 nat, not recovered")
+    made_good = (*up, Measure("regained_step", 1190, "step"))
+    (incident,) = incidents(finding("GD105", 1000, 1120, evidence=made_good), facts=facts)
+    assert (incident.last_step, incident.title.rpartition(", ")[2]) == (
+        1189,
+        "back at the level of before only by step 1190",
+    )
+    aside = (*up, Measure("taken_back", value=True))
+    (incident,) = incidents(finding("GD105", 1000, 1120, evidence=aside), facts=facts)
+    assert incident.last_step == 1120
+
+
+def test_a_spike_after_a_step_up_is_its_own_incident() -> None:
+    up = finding("GD105", 1000, 1120, evidence=(Measure("recovered", value=False),))
+    found = incidents(up, finding("GD102", 1500, 1504), facts=RunFacts("run", first_step=0, last_step=2000))
+    assert [i.onset_step for i in found] == [1000, 1500]
+
+
+def test_steps_below_zero_end_at_zero() -> None:
+    (incident,) = incidents(finding("GD102", -5, 0))
+    assert (incident.onset_step, incident.last_step) == (-5, 0)
+
+
+def test_layers_that_rise_in_a_hard_batch_are_the_batch_s() -> None:
+    batch = finding("GD106", 255, 255, INFO, evidence=(Measure("steps", "255"), Measure("z", 11.0)))
+    rise = finding(
+        "GD205",
+        255,
+        280,
+        INFO,
+        evidence=(Measure("alone", value=False), Measure("layers_moved", 15), Measure("layers_total", 22)),
+    )
+    (incident,) = incidents(batch, rise)
+    assert (incident.pattern, incident.onset_step, incident.last_step) == ("hard_batches", 255, 255)
+    alone = finding("GD205", 255, 255, WARNING, layer="fc", evidence=(Measure("alone", value=True),))
+    assert len(incidents(batch, alone)) == 2
+
+
+def test_logits_that_grow_from_the_first_steps_are_no_batch() -> None:
+    early = finding(
+        "GD210", 39, 639, INFO, layer="blocks.0.qkv",
+        evidence=(Measure("layers_moved", 2), Measure("layers_total", 2), Measure("logged", value=True), Measure("from_start", value=True)),
+    )  # fmt: skip
+    (incident,) = incidents(early)
+    assert incident.title == "Attention logits grow from step 39 (blocks.0.qkv)"
+    assert incident.causes[0].cause == "attention_logit_growth"
+    assert incident.actions[0].startswith("Nothing to change for the logits alone")
+    flat, _ = incidents(finding("GD108", 28, 639), early)
+    assert (flat.causes[0].cause, flat.causes[0].supports) == ("lr_too_high", ("GD210 is seen",))
+
+
+def test_no_loss_is_said_to_recover_that_never_moved() -> None:
+    (incident,) = incidents(
+        finding("GD205", 30, 30, INFO, evidence=(Measure("alone", value=False), Measure("layer_kind", "embedding")))
+    )
+    assert incident.actions[0].startswith("The loss stays at its level")
+
+
 def test_a_warm_up_on_purpose_is_left_alone() -> None:
     (incident,) = incidents(finding("GD306", 239, 239, INFO, evidence=(Measure("kind", "restarted"),)))
     assert incident.actions[0].startswith("Nothing to do where the warm-up after the restart was meant")
