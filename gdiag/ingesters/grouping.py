@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import joining
+from gdiag.ingesters import fraction_steps, joining
 from gdiag.ingesters.reading import Reading
 from gdiag.ingesters.twins import Shelf, curves
 from gdiag.ingesters.values import whole
@@ -41,6 +41,11 @@ def group(readings: list[Reading]) -> list[Group]:
     main = [i for i, r in enumerate(readings) if r.steps is not None and r.steps.height]
     if len(main) < 2:
         return [Group((*main, *(i for i in range(len(readings)) if i not in main)))] if readings else []
+    byhome: dict[str, list[int]] = {}
+    for i in main:
+        byhome.setdefault(home(readings[i].source.path), []).append(i)
+    for near in byhome.values():
+        fraction_steps.in_one_unit(readings, near)
     runs = _rank_files(readings, main)
     runs = _wandb_folders(readings, runs)
     runs = _single_metrics(readings, runs)
@@ -124,8 +129,9 @@ def _single_metrics(readings: list[Reading], runs: list[list[int]]) -> list[list
         others = [run for run in found if run is not first]
         joined = _step_table(readings[first[0]])
         for run in others:
-            if _own(readings[run[0]]):  # what nobody uses may count its rows in another way
-                joined = joining.joined(joined, _step_table(readings[run[0]]))
+            if _own(other := readings[run[0]]):  # what nobody uses may count its rows in another way
+                table = fraction_steps.at_steps_of(other, joined, readings[first[0]].source.columns)
+                joined = joined if table is None else joining.joined(joined, table)
             readings[run[0]] = _without_steps(readings[run[0]], readings[first[0]].source.path)
         readings[first[0]] = replace(readings[first[0]], steps=joined)
         first.extend(run[0] for run in others)

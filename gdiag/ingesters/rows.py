@@ -25,6 +25,8 @@ _FRACTIONS: Final = 0.25
 """Share of fractions among steps from which they are no damage: of steps of a half every other one is whole."""
 _OFF: Final = 0.05
 """How far a count of fractions may be off a whole number, for what is printed is rounded."""
+_DIGITS: Final = 9
+"""Digits of a fraction that count: what differs behind them is the same number computed in another way."""
 _COUNTED: Final = 1e9
 """Counts of fractions above this are no counts."""
 
@@ -64,18 +66,23 @@ def whole_steps(data: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """
     if not fractional(data["step"]):
         return data, []
-    step = pl.when(is_step(data["step"])).then(pl.col("step"))
+    step = pl.when(is_step(data["step"])).then(pl.col("step").round_sig_figs(_DIGITS))
     told = data.select(step).to_series().drop_nulls().unique().sort()
+    number, how = counted_in(told)
+    first, last = (f"{told[i]:.6g}" for i in (0, -1))
+    kept = [] if "epoch" in data.columns and data["epoch"].count() else [pl.col("step").alias("epoch")]
+    placed = step.replace_strict(told, number, default=None, return_dtype=pl.Float64)
+    return data.with_columns(placed.alias("step"), *kept), [f"steps are fractions from {first} to {last}: {how}"]
+
+
+def counted_in(told: pl.Series) -> tuple[pl.Series, str]:
+    """Whole numbers for distinct fractions in rising order, and how they were found, in words."""
     unit = float(str(told.diff().min())) if told.len() > 1 else 1.0
     counts = told / unit if unit > 0 else told
-    even = (
-        unit > 0 and float(str(counts.abs().max())) < _COUNTED and bool(((counts - counts.round()).abs() < _OFF).all())
-    )
-    number = (step / unit).round() if even else step.rank("dense").cast(pl.Float64) - 1
-    first, last = (f"{told[i]:.6g}" for i in (0, -1))
-    how = f"counted in units of {unit:.6g}" if even else "numbered from 0 in their order"
-    kept = [] if "epoch" in data.columns and data["epoch"].count() else [pl.col("step").alias("epoch")]
-    return data.with_columns(number.alias("step"), *kept), [f"steps are fractions from {first} to {last}: {how}"]
+    off = (counts - counts.round()).abs()
+    if unit > 0 and float(str(counts.abs().max())) < _COUNTED and bool((off < _OFF).all()):
+        return counts.round(), f"counted in units of {unit:.6g}"
+    return told.rank("dense").cast(pl.Float64) - 1, "numbered from 0 in their order"
 
 
 def drop_empty(data: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
