@@ -202,3 +202,81 @@ def test_an_archive_of_many_files_may_not_outgrow_one_file(tmp_path: Path, monke
     told = [source.notes for source in load([tmp_path]).sources]
     assert told[0] == ()
     assert "its archive grows past" in told[-1][0]
+
+
+def cut_zips() -> dict[str, bytes]:
+    """Archives of three logs without their last quarter: sizes in the headers, sizes behind (streamed), not packed."""
+    logs = {f"run{i}/log.jsonl": jsonl(50 + i) for i in range(3)}
+    streamed, stored = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(Unseekable(streamed), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in logs.items():
+            archive.writestr(name, content)
+    with zipfile.ZipFile(stored, "w") as archive:
+        for name, content in logs.items():
+            archive.writestr(name, content)
+    whole = {"plain": zipped(logs), "streamed": streamed.getvalue(), "stored": stored.getvalue()}
+    return {name: content[: content.rindex(b"PK\x03\x04") + 200] for name, content in whole.items()}
+
+
+class Unseekable(io.RawIOBase):
+    """A pipe: zip writes the sizes behind each member."""
+
+    def __init__(self, out: io.BytesIO) -> None:
+        self.out = out
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        return self.out.write(data)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["plain", "streamed", "stored"])
+def test_a_cut_zip_gives_the_files_before_the_cut(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "logs.zip"
+    path.write_bytes(cut_zips()[kind])
+    sources = {source.path.removeprefix(f"{path}"): source for source in load([path]).sources}
+    assert [sources[f"/run{i}/log.jsonl"].rows for i in range(2)] == [60, 60]
+    assert 0 < sources["/run2/log.jsonl"].rows < 60
+    assert "cut off" in sources["/run2/log.jsonl"].notes[0]
+    assert sources[""].notes[0].endswith("the 3 files before the damage are listed, what follows is lost")
+
+
+def test_a_cut_zip_at_any_place_never_raises(tmp_path: Path) -> None:
+    path = tmp_path / "logs.zip"
+    whole = cut_zips()["streamed"]
+    for cut in range(0, len(whole), 7):
+        path.write_bytes(whole[:cut])
+        with suppress(InputError):
+            assert load([path]).steps["loss"].is_finite().all()
+
+
+def test_a_cut_zip_that_explodes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "FLOOR", 1 << 16)
+    monkeypatch.setattr(archives, "_MOST", 1 << 16)
+    (tmp_path / "bomb.zip").write_bytes(zipped({"log.jsonl": b'{"step": 1, "loss": 2.0}\n' * (1 << 16)})[:-60])
+    with pytest.raises(InputError, match=r"larger than|grows past"):
+        load([tmp_path / "bomb.zip"])
+
+
+def test_a_cut_tar_gives_the_part_of_its_last_file(tmp_path: Path) -> None:
+    (tmp_path / "logs.tar").write_bytes(tarred({"a.jsonl": jsonl(51), "b.jsonl": jsonl(52)})[:3800])
+    sources = load([tmp_path / "logs.tar"]).sources
+    assert sources[0].rows == 60
+    assert 0 < sources[1].rows < 60
+    assert "cut off" in sources[1].notes[0]
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"inner.zip": zipped({"log.jsonl": jsonl(51)})}, "is an archive inside an archive"),
+        ({"inner.tar.gz": tarred({"log.jsonl": jsonl(51)}, "w:gz")}, "is an archive inside an archive"),
+        ({".git/x": b"x", "__MACOSX/._log": b"x"}, "holds 2 hidden files and no other"),
+        ({"empty/": b""}, "is an archive without files"),
+    ],
+)
+def test_an_archive_that_gives_no_file_is_one_sentence(tmp_path: Path, members: dict[str, bytes], said: str) -> None:
+    (tmp_path / "logs.zip").write_bytes(zipped(members))
+    with pytest.raises(InputError, match=said):
+        load([tmp_path / "logs.zip"])
