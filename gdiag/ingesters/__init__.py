@@ -33,6 +33,9 @@ _EVIDENCE: Final = frozenset({"unknown", "settings", "wandb-summary"})
 """Formats that help to judge a run and are none."""
 
 
+_TABLES: Final = (*TABLES, "layers")
+
+
 def load(paths: Sequence[str | Path], options: Options | None = None) -> Records:
     """Everything that the files, folders and globs hold ('-' is standard input).
 
@@ -45,7 +48,8 @@ def load(paths: Sequence[str | Path], options: Options | None = None) -> Records
     refusals: list[str] = []
     for given in inputs:
         try:
-            readings.append(appended.apart(epoch_steps.counted(_read(given, options or Options())), given))
+            reading = _with_rows(_read(given, options or Options()))
+            readings.append(appended.apart(epoch_steps.counted(reading), given))
         except InputError as error:
             refusals.append(str(error))
             readings.append(Reading(Source(given.path, "unknown", 0, notes=(str(error),))))
@@ -183,6 +187,27 @@ def _wrapped(given: Input, inside: envelopes.Unwrapped, options: Options) -> Rea
     notes = (envelopes.NOTE, *(n for n in reading.source.notes if not (inside.timed and "without a zone" in n)))
     events = None if reading.events is None else envelopes.at_hosts(reading.events, inside.hosts)
     return replace(reading, events=events, source=replace(reading.source, notes=notes))
+
+
+def _with_rows(reading: Reading) -> Reading:
+    """The reading, unless its file is of a known form and holds nothing: a table's header without a row below it.
+
+    Raises:
+        InputError: as said.
+    """
+    source = reading.source
+    tables = (getattr(reading, name) for name in _TABLES)
+    told = (
+        bool(source.rows)
+        or bool(source.rejected)
+        or bool(reading.config)
+        or reading.config
+        or reading.exit != "unknown"
+        or source.format in _EVIDENCE
+    )
+    if told or any(table is not None and table.height for table in tables):
+        return reading
+    raise InputError(f"{source.path} is {source.format} without a row")
 
 
 def _noted(given: Input, reading: Reading) -> Reading:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, Final, Protocol
 
 from gdiag.errors import InputError
-from gdiag.ingesters import archives, folders, remote
+from gdiag.ingesters import archives, folders, pipes, remote
 from gdiag.ingesters.reading import Input, without_bom
 
 HEAD: Final = 65536
@@ -156,7 +156,7 @@ def open_file(path: Path) -> Input:
         kind = path.stat().st_mode
         if stat.S_ISFIFO(kind):
             # What a pipe gave once it does not give again: `<(zcat log.gz)` is read whole, as standard input is.
-            return from_bytes(str(path), path.read_bytes())
+            return from_bytes(str(path), pipes.read(path))
         if not stat.S_ISREG(kind):
             raise InputError(f"{path} is neither a file nor a pipe")
         with path.open("rb") as file:

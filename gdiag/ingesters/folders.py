@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Final
+
+_SHOWN: Final = 4
+"""Hidden folders that are named."""
 
 
 def below(folder: Path) -> tuple[list[Path], list[tuple[str, str]]]:
-    """The files below a folder in order of name, and what is no readable file with one sentence each; hidden ones left out.
+    """The files below a folder in order of name, and what is no readable file with one sentence each, hidden folders among it.
+
+    Hidden files are left out.
 
     Links to folders are not followed, so that no ring of them is gone through: one that leads out of the folder is named.
     """
@@ -21,6 +27,7 @@ def below(folder: Path) -> tuple[list[Path], list[tuple[str, str]]]:
 
     for place, inner, names in os.walk(folder, onerror=refused):
         here = Path(place)
+        left += _hidden(here, [name for name in sorted(inner) if name.startswith(".")])
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         left += [
             (str(path), f"{path} is a link to a folder elsewhere and is not followed: name that to read it")
@@ -33,6 +40,24 @@ def below(folder: Path) -> tuple[list[Path], list[tuple[str, str]]]:
             else:
                 left.append((str(path), f"{path} {why}"))
     return sorted(files), left
+
+
+def _hidden(here: Path, names: list[str]) -> list[tuple[str, str]]:
+    """One sentence about the hidden folders of a folder that hold something."""
+    full = [name for name in names if _holds_something(here / name)]
+    if not full:
+        return []
+    if len(full) == 1:
+        return [(str(here / full[0]), f"{here / full[0]} is a hidden folder and left out: name it to read it")]
+    shown = ", ".join(full[:_SHOWN]) + (", …" if len(full) > _SHOWN else "")
+    return [(str(here / full[0]), f"{len(full)} hidden folders of {here} are left out ({shown}): name one to read it")]
+
+
+def _holds_something(folder: Path) -> bool:
+    try:
+        return next(folder.iterdir(), None) is not None
+    except OSError:
+        return True
 
 
 def _why_not(path: Path) -> str | None:

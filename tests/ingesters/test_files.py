@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import time
 import zlib
 from pathlib import Path
 from threading import Thread
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from gdiag.errors import InputError
-from gdiag.ingesters import files, load
+from gdiag.ingesters import files, load, pipes
 from gdiag.ingesters.files import gather
 
 LOG = b"".join(b'{"step": %d, "loss": %d}\n' % (i, 100 - i) for i in range(100))
@@ -129,6 +130,52 @@ def test_a_pipe_is_read_whole_and_a_device_is_refused(tmp_path: Path) -> None:
     writer.join()
     assert given[0].data() == content
     assert "neither a file nor a pipe" in gather(["/dev/zero"])[0].refusal
+
+
+def test_a_pipe_into_which_nobody_writes_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipes, "_WAIT", 0.2)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="no program has written into it"):
+        load([tmp_path / "pipe"])
+
+
+def test_a_pipe_whose_writer_is_slow_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipes, "_WAIT", 0.2)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write() -> None:
+        with pipe.open("wb") as out:
+            time.sleep(0.6)
+            out.write(LOG)
+
+    writer = Thread(target=write)
+    writer.start()
+    assert load([pipe]).steps.height == 100
+    writer.join()
+
+
+@pytest.mark.parametrize("folders", [[".aim"], [".aim", ".git", ".empty"]])
+def test_hidden_folders_are_named(tmp_path: Path, folders: list[str]) -> None:
+    (tmp_path / "run.jsonl").write_bytes(LOG)
+    for name in folders:
+        (tmp_path / name).mkdir()
+        if name != ".empty":
+            (tmp_path / name / "run.jsonl").write_bytes(LOG)
+    said = [source.notes[0] for source in load([tmp_path]).sources if source.format == "unknown"]
+    assert len(said) == 1
+    assert "hidden folder" in said[0]
+    assert all(name in said[0] for name in folders if name != ".empty")
+
+
+def test_a_header_without_a_row_is_no_log(tmp_path: Path) -> None:
+    (tmp_path / "head.csv").write_text("step,loss,lr\n")
+    with pytest.raises(InputError, match="without a row"):
+        load([tmp_path / "head.csv"])
+    (tmp_path / "run.jsonl").write_bytes(LOG)
+    records = load([tmp_path])
+    assert records.steps.height == 100
+    assert "without a row" in records.sources[0].notes[0]
 
 
 def test_a_name_longer_than_a_file_system_takes_is_one_sentence() -> None:
