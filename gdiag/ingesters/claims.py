@@ -17,6 +17,9 @@ from gdiag.schema import Quantity
 _SHARE: Final = 0.1
 """A better-named column with under this share of the fullest rival's values is a summary row, not the series."""
 
+_ABOVE: Final = 1.5
+"""How far above another group's rate the first one of a group that is warmed down lies; Ultralytics' defaults give 0.1 against 0."""
+
 
 @dataclass(slots=True)
 class Plan:
@@ -98,12 +101,31 @@ def _choose(plan: Plan, frame: pl.DataFrame, rivals: dict[tuple[int | None, str]
             counts = {name: frame[name].count() for _, name in ranked}
             enough = _SHARE * max(counts.values())
             ranked = [c for c in ranked if counts[c[1]] >= max(enough, 1)] or ranked
+        if canonical == "lr" and len(ranked) > 1:
+            groups = [name for _, name in ranked]
+            ranked = sorted(ranked, key=lambda c: _warms_down(frame, c[1], groups))
         found, name = ranked[0]
         if rank is None:
             plan.metrics[canonical] = (name, found)
         else:
             plan.per_rank.setdefault(rank, {})[canonical] = (name, found)
         plan.unmapped.extend(n for _, n in candidates if n != name)
+
+
+def _warms_down(frame: pl.DataFrame, name: str, groups: Sequence[str]) -> bool:
+    """Whether a rate begins above those of the other parameter groups and joins them: biases are warmed up from above (YOLO)."""
+
+    def ends(column: str) -> tuple[float, float] | None:
+        cells = (
+            frame[column].cast(pl.String, strict=False).str.strip_chars().cast(pl.Float64, strict=False).drop_nulls()
+        )
+        return (float(cells[0]), float(cells[-1])) if cells.len() > 1 else None
+
+    mine = ends(name)
+    others = [e for g in groups if g != name and simplify(g)[:-1] == simplify(name)[:-1] and (e := ends(g)) is not None]
+    return mine is not None and any(
+        mine[0] > _ABOVE * first and abs(mine[1] - last) <= 0.01 * last for first, last in others
+    )
 
 
 def _usable(kind: pl.DataType) -> bool:

@@ -74,6 +74,17 @@ def test_learning_rates_of_groups(name: str) -> None:
     assert found.canonical == "lr"
 
 
+def test_a_group_that_warms_down_is_not_the_rate() -> None:
+    biases, weights = [0.0705, 0.0402, 0.0098, 0.0082], [0.0033, 0.0063, 0.0092, 0.0082]
+    loss = {"epoch": [0, 1, 2, 3], "loss": [3.0, 2.0, 1.5, 1.2]}
+    for cells in (float, str):
+        frame = pl.DataFrame({**loss, "lr/pg0": list(map(cells, biases)), "lr/pg1": list(map(cells, weights))})
+        got = canonicalise(frame, Options())
+        assert (got.columns["lr"], got.steps["lr"].to_list()) == ("lr/pg1", weights)
+    scaled = pl.DataFrame({**loss, "lr/pg0": weights, "lr/pg1": [0.5 * rate for rate in weights]})
+    assert canonicalise(scaled, Options()).columns["lr"] == "lr/pg0"
+
+
 @pytest.mark.parametrize("name", ["val_loss", "eval/train_like/loss", "validation/loss", "test_loss"])
 def test_evaluation_is_never_training(name: str) -> None:
     found = claim(name) or family(name)
