@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gdiag.measures.attribution import Attribution
+from gdiag.measures.attribution import POSITION, Attribution
 from gdiag.model import Measure
 
 
@@ -10,6 +10,7 @@ def layer_evidence(found: Attribution | None) -> tuple[Measure, ...]:
     """Measures of an attribution: layers_moved, layers_total, layers_tied, lead, first_layers, layer_kind."""
     if found is None:
         return ()
+    positions = found.kind == "embedding" and POSITION.search(found.layers[0]) is not None
     return (
         Measure("layers_moved", found.moved, limit=float(found.total)),
         Measure("layers_total", found.total),
@@ -17,7 +18,7 @@ def layer_evidence(found: Attribution | None) -> tuple[Measure, ...]:
         Measure("lead", found.lead, "step"),
         Measure("attributable", found.attributable),
         Measure("first_layers", ", ".join(found.layers)),
-        Measure("layer_kind", found.kind),
+        Measure("layer_kind", "position_embedding" if positions else found.kind),
     )
 
 

@@ -123,9 +123,13 @@ def contrast(table: LayerTable, above: int, below: int) -> tuple[Floats, Floats]
     return change[:, 0], (change / scale)[:, 0]
 
 
+POSITION = re.compile(r"wpe|pos", re.IGNORECASE)
+"""In names of embeddings that positions look up, not tokens."""
+
+
 def embeddings(table: LayerTable) -> tuple[int, int] | None:
     """Indices of the token and the position embedding; None when the log does not hold one of each."""
     found = [i for i, c in enumerate(table.columns) if c.kind == "embedding"]
-    position = [i for i in found if re.search(r"wpe|pos", table.columns[i].layer, re.IGNORECASE)]
+    position = [i for i in found if POSITION.search(table.columns[i].layer)]
     token = [i for i in found if i not in position and not re.search(r"norm|ln", table.columns[i].layer, re.IGNORECASE)]
     return (token[0], position[0]) if token and position else None

@@ -20,6 +20,14 @@ def test_one_layer_alone_is_a_warning(style: str, layer: str) -> None:
     assert finding.measure("alone") is True
 
 
+@pytest.mark.parametrize(("layer", "kind"), [("wte", "embedding"), ("wpe", "position_embedding")])
+def test_positions_are_no_tokens(layer: str, kind: str) -> None:
+    made = norms(600)
+    made[layer][400] *= 8
+    (finding,) = analyze(layered(made))
+    assert (finding.where.layer, finding.measure("layer_kind")) == (layer, kind)
+
+
 def test_jumps_as_large_as_others_of_the_run_are_its_habit() -> None:
     made = norms(900)
     for layer, row in (("lm_head", 300), ("blocks.1.fc", 450), ("wte", 600)):
