@@ -1,16 +1,21 @@
 """The run was restarted.
 
-What it checks: steps that go back, or begin again from the start, and where a second file goes on.
+What it checks: steps that go back, or begin again from the start, and where a second file goes on; restarts from one and
+the same step, one after the other, are a crash loop and a warning.
 
 Why it matters: a clean resume costs the steps trained twice and the pause. The later rows are used for every step; what
-was taken back is judged as well and marked so.
+was taken back is judged as well and marked so. A run that comes back to one step again and again makes no progress.
 
-What to do: nothing, unless restarts are frequent (look at the exits, GD008) or the loss differs after one (GD109).
+What to do: nothing, unless restarts are frequent (look at the exits, GD008) or the loss differs after one (GD109). In a
+crash loop compare where the attempts end: at one step it is the batch or the code, at different ones a machine.
 """
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from gdiag.measures.run import RunView
+from gdiag.measures.segments import interval
 from gdiag.measures.trajectory import Restart
 from gdiag.model import Finding, Measure, Severity
 
@@ -19,10 +24,49 @@ NAME = "restart"
 NEEDS: tuple[str, ...] = ("steps.step",)
 
 
-def analyze(run: RunView, *, most: int = 10) -> list[Finding]:
-    """One finding, info, for each of the `most` last restarts, with the number of all."""
+SAME_ROWS = 2
+"""Logged rows within which attempts end at the same step."""
+
+
+def analyze(run: RunView, *, loop: int = 3, most: int = 10) -> list[Finding]:
+    """One finding, info, for each of the `most` last restarts, with the number of all; one warning for each crash loop.
+
+    Args:
+        run: the run.
+        loop: restarts from one step, one after the other, that make a crash loop.
+        most: findings.
+    """
     restarts = run.trajectory.restarts
-    return [_finding(run, restart, len(restarts)) for restart in restarts[-most:]]
+    found: list[Finding] = []
+    for (_, tries), same in groupby(restarts, key=lambda r: (r.step, r.rewound > 0 and not r.from_start)):
+        group = list(same)
+        if tries and len(group) >= loop:
+            found.append(_loop(run, group, loop))
+        else:
+            found += [_finding(run, restart, len(restarts)) for restart in group]
+    return found[-most:]
+
+
+def _loop(run: RunView, tries: list[Restart], loop: int) -> Finding:
+    first, last = tries[0], tries[-1]
+    ends = [r.last_step for r in tries]
+    same = max(ends) - min(ends) <= SAME_ROWS * interval(run.series("loss").step)
+    until = f"each after step {max(ends)}" if same else f"after steps {min(ends)} to {max(ends)}"
+    row: dict[str, object] = {
+        "source": first.source if first.source >= 0 else None,
+        "line": first.line if first.line >= 0 else None,
+    }
+    measures = [
+        Measure("kind", "crash_loop"), Measure("restarts", len(tries), limit=loop), Measure("same_step", same),
+        Measure("steps_lost", sum(r.rewound for r in tries), "step"),
+    ]  # fmt: skip
+    if first.time is not None and first.pause is not None and last.time is not None:
+        measures.append(Measure("seconds_lost", last.time - first.time + first.pause, "s"))
+    return Finding(
+        CODE, NAME, Severity.WARNING,
+        f"Run restarts {len(tries)} times from step {first.step}: the attempts end {until}",
+        run.where(row, step=first.step, last_step=max(ends), time=first.time), tuple(measures),
+    )  # fmt: skip
 
 
 def _finding(run: RunView, restart: Restart, count: int) -> Finding:

@@ -217,10 +217,19 @@ def _device(case: Case) -> str:
 
 
 def first_error(case: Case) -> str:
-    """Where a collective timed out, the rank that reports it is seldom the one at fault."""
+    """Where a collective timed out, the rank that reports it is seldom the one at fault; attempts are held against one another."""
+    if case.lead.measure("kind") == "crash_loop":
+        return _compare_exits(case)
     if case.value("kind", "GD008") == "nccl_timeout" or case.number("timeouts", "GD009"):
         return "Find the rank that did not arrive: the first error of every rank, stack dumps (py-spy) or the NCCL flight recorder of all ranks"
     return "Read the last lines before the exit and reproduce with one node and the same versions"
+
+
+def _compare_exits(case: Case) -> str:
+    tries, last = case.lead.number("restarts") or 0, case.last
+    if case.lead.measure("same_step") is True:
+        return f"Read the last error of the {tries:.0f} attempts: where it is the same, resume without the batch after step {last}, or from an earlier checkpoint"
+    return f"Read the first error and the host of each of the {tries:.0f} attempts: one host in all of them is to be left out of the next; without one look at memory and timeouts"
 
 
 def compare_ranks(case: Case) -> str:

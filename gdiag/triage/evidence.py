@@ -230,6 +230,13 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("hardware_fault", "telemetry", 3.5, said("kind", "gpu_lost", "the log says that a GPU was lost", "GD008")),
     Rule("hardware_fault", "telemetry", -2.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),
     Rule("software_fault", "telemetry", 3.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),
+    # Attempts that all end at one step share its batch and its code, not a moment of one machine.
+    *(Rule(cause, "config", weight, flagged("same_step", "all attempts end at the same step", "GD003")) for cause, weight in (
+        ("bad_batch", 2.0), ("software_fault", 0.7), ("hardware_fault", -1.5), ("memory_pressure", 0.4),
+    )),
+    *(Rule(cause, "config", weight, unflagged("same_step", "the attempts end at different steps", "GD003")) for cause, weight in (
+        ("bad_batch", -1.5), ("hardware_fault", 0.7),
+    )),
     # Exits: the log's own last words.
     Rule("memory_pressure", "numerics", 3.0, said("kind", "oom", "the run ended out of memory", "GD008")),
     Rule("hardware_fault", "numerics", 2.6, said("kind", "gpu_lost", "the run ended with a lost GPU", "GD008")),

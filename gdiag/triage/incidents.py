@@ -289,7 +289,7 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
     steps = [f.where.step for f in alarms if f.where.step is not None]
     lasts = [_end(f) for f in alarms]
     return Case(
-        pattern="gradient_explosion" if _surge(lead) else PATTERN[lead.code], lead=lead, findings=tuple(members), others=others, facts=facts,
+        pattern=_pattern(lead), lead=lead, findings=tuple(members), others=others, facts=facts,
         onset=min(steps, default=None), last=_last(lead, max((s for s in lasts if s is not None), default=None), facts),
         layer=_layer(members, lead), rank=_first([lead.where.rank, *(f.where.rank for f in members)]),
         host=_first([lead.where.host, *(f.where.host for f in members)]),
@@ -299,6 +299,12 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
 
 LASTING: Final = frozenset({"GD102", "GD104", "GD105", "GD109"})
 """Losses that leave their level: where they do not come back the incident lasts on, however soon the new level is the usual one."""
+
+
+def _pattern(lead: Finding) -> Pattern:
+    if lead.measure("kind") == "crash_loop":
+        return "abnormal_exit"
+    return "gradient_explosion" if _surge(lead) else PATTERN[lead.code]
 
 
 def _last(lead: Finding, last: int | None, facts: RunFacts) -> int | None:

@@ -26,7 +26,7 @@ NAMES: Final[dict[Pattern, str]] = {
 }  # fmt: skip
 
 MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches"})
-"""Patterns whose finding says more than their name; so do GD404 (which Xid on which GPU) and benchmarks."""
+"""Patterns whose finding says more than their name; so do GD404 (which Xid on which GPU), restarts and benchmarks."""
 
 BY_CODE: Final = {
     "GD120": "The replay leaves the first training",
@@ -59,7 +59,7 @@ BY_KIND: Final = {
 def title(case: Case) -> str:
     """The incident in one line: what, when, where, how large."""
     open_end = case.pattern == "abnormal_exit" and case.severity is Severity.INFO
-    if open_end or case.pattern in MESSAGES or case.lead.code.startswith(("GD404", "GD7")):
+    if open_end or case.pattern in MESSAGES or case.lead.code.startswith(("GD003", "GD404", "GD7")):
         return _capital(case.lead.message)
     name = BY_CODE.get(case.lead.code, NAMES[case.pattern])
     if case.lead.code == "GD203" and case.severity is Severity.INFO:

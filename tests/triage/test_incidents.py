@@ -278,6 +278,21 @@ def test_no_loss_is_said_to_recover_that_never_moved() -> None:
     assert incident.actions[0].startswith("The loss stays at its level")
 
 
+def test_a_crash_loop_is_an_exit_whose_cause_its_end_tells() -> None:
+    for same, words in (
+        (True, "resume without the batch after step 513"),
+        (False, "the host of each of the 4 attempts"),
+    ):
+        evidence = (Measure("kind", "crash_loop"), Measure("restarts", 4), Measure("same_step", same))
+        (incident,) = incidents(finding("GD003", 500, 513, WARNING, evidence=evidence))
+        assert (incident.pattern, incident.title, incident.causes[0].cause) == (
+            "abnormal_exit",
+            "GD003 is seen",
+            "software_fault",
+        )
+        assert words in incident.actions[0]
+
+
 def test_a_warm_up_on_purpose_is_left_alone() -> None:
     (incident,) = incidents(finding("GD306", 239, 239, INFO, evidence=(Measure("kind", "restarted"),)))
     assert incident.actions[0].startswith("Nothing to do where the warm-up after the restart was meant")
