@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from pathlib import PurePath
 from typing import Final
@@ -12,8 +11,8 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import algoperf, claims, columns, csv_rows
-from gdiag.ingesters.aliases import RUN, simplify
+from gdiag.ingesters import algoperf, claims, columns, csv_rows, grouping_marks, monitor
+from gdiag.ingesters.aliases import RUN, claim, simplify
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT = "csv"
@@ -23,8 +22,7 @@ _DIGITS: Final = re.compile(r"[-+]?(?:\d[\d.,]*(?:[eE][-+]?\d+)?|\bnan\b)")
 _LINE: Final = columns.LINE
 _HEAD: Final = 1 << 16
 _FEW: Final = 5
-_LONGEST_EPISODE: Final = 1e9
-"""Steps above which the length of an episode is a damaged cell."""
+_COUNTERS: Final = ("step", "tokens", "samples")
 _SPLITS: Final = ("train", "eval", "val", "valid", "validation", "test")
 
 
@@ -60,13 +58,14 @@ def sniff(head: bytes) -> csv_rows.Shape | None:
             continue
         if any(_spoken(names, _cells(line, separator)) for line in body[:_FEW]):
             continue
-        widths = [len(row) for row in csv.reader(body, delimiter=separator)]
+        cells = list(csv.reader(body, delimiter=separator))
+        widths = [len(row) for row in cells]
         # Some writers leave out empty cells at a row's end.
         short = 2 if {"step", "loss"} <= claims.known(names, Options()) else len(names)
         if sum(short <= width <= len(names) for width in widths) >= 0.5 * len(widths) and (
             widths or claims.known(names, Options())
         ):
-            comma = separator == ";" and any(re.search(r"\d,\d", line) for line in body)
+            comma = grouping_marks.commas_are_decimal(cells, likely=separator == ";")
             regular = len(widths) > 2 and set(widths[:-1]) == {len(names)}
             return csv_rows.Shape(separator, tuple(names), first, comma, regular)
     return None
@@ -110,14 +109,14 @@ def read(given: Input, options: Options) -> Reading:
     notes = [f"{headers} more header lines inside the file"] if headers else []
     if not shape.skip:
         notes.append("no header: the two columns are read as step and loss")
-    monitor = {"r", "l", "t"} <= set(frame.columns)
-    if monitor:
-        frame, about = _monitor(frame, data)
+    episodic = {"r", "l", "t"} <= set(frame.columns)
+    if episodic:
+        frame, about = monitor.episodes(frame, data)
         notes += about
     if algoperf.fits(frame.columns):
         frame = algoperf.restore_nan(frame)
         notes.append("empty metric cells of this format are NaN")
-    if not monitor:
+    if not episodic:
         columns.refuse_other(given.path, frame, options)
     bad = pl.DataFrame(rejects, schema={"line": pl.Int64, "reason": pl.String, "text": pl.String}, orient="row")
     return columns.reading(given.path, FORMAT, frame, options, rejects=bad, notes=notes, rows=rows)
@@ -167,7 +166,10 @@ def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:
     kinds: dict[str, type[pl.DataType]] = {}
     for i, name in enumerate(names):
         column = [row[i] for row in cells if len(row) > i and row[i]]
-        kinds[name] = pl.Float64 if all(_NUMBER.match(cell) for cell in column) else pl.String
+        plain = all(_NUMBER.match(cell) for cell in column) and not (
+            _counts(name) and grouping_marks.dots(pl.Series(column))
+        )
+        kinds[name] = pl.Float64 if plain else pl.String
     try:
         frame = pl.read_csv(
             io.BytesIO(data), separator=shape.separator, has_header=False, skip_lines=shape.skip, new_columns=names,
@@ -179,10 +181,17 @@ def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:
     if frame.width != len(names) or frame.height != lines:
         return None
     texts = [name for name, kind in kinds.items() if kind == pl.String]
+    if any(grouping_marks.falls_below_a_thousand(frame[name]) for name in names if name not in texts and _counts(name)):
+        return None
     if len(texts) == len(names) and (frame[names[0]].str.strip_chars() == names[0]).any():
         return None
     frame = frame.with_columns(pl.col(texts).str.strip_chars())
     return _unnamed(frame.with_columns(pl.int_range(shape.skip + 1, shape.skip + 1 + pl.len()).alias(_LINE)))
+
+
+def _counts(name: str) -> bool:
+    found = claim(name)
+    return found is not None and found.canonical in _COUNTERS
 
 
 def _lone_quote(data: bytes) -> bool:
@@ -216,43 +225,6 @@ def _refuse_runs(path: str, frame: pl.DataFrame, options: Options) -> None:
         raise InputError(
             f"{path} is a table of runs, one row a run with its last values: no series (export the metrics over steps)"
         )
-
-
-def _monitor(frame: pl.DataFrame, data: bytes) -> tuple[pl.DataFrame, list[str]]:
-    """Stable-Baselines3 monitor: a row is an episode of `l` steps, `t` the seconds since the start that the line above gives.
-
-    Every program writes such a line of its own, so that a second one begins another run. Where `t` falls back without one
-    (a monitor that was told to append), a program of unknown start goes on: its rows have no time.
-    """
-    starts = [(number, _start(line)) for number, line in enumerate(data.split(b"\n"), 1) if line.startswith(b"#{")]
-    figure = pl.col("l").cast(pl.Float64, strict=False)
-    length = pl.when(figure.is_between(0, _LONGEST_EPISODE)).then(figure.round()).otherwise(0).cast(pl.Int64)
-    heads = pl.DataFrame(starts, schema={"head": pl.Int64, "start": pl.Float64}, orient="row")
-    frame = frame.join_asof(heads, left_on=_LINE, right_on="head", check_sortedness=False)
-    since = pl.col("t").cast(pl.Float64, strict=False)
-    # Of a start that nobody knows the seconds are the run's own clock, but none beside other runs' dates.
-    start = pl.col("start") if heads["start"].count() else pl.lit(0.0)
-    fell = (since < since.shift()).fill_null(False).cum_max().over("head")
-    frame = frame.with_columns(
-        step=length.cum_sum().over("head"),
-        time=pl.when(fell.not_()).then(since + start),
-        run=pl.when(pl.lit(len(starts) > 1)).then(pl.col("head").rank("dense").cast(pl.String)),
-    )  # fmt: skip
-    notes = ["episodes of a reinforcement-learning monitor: the step counts their steps; rewards are not judged"]
-    if len(starts) > 1:
-        notes.append(f"{len(starts)} runs one after the other, told apart by the lines that give their start")
-    if frame.select(fell).to_series().any():
-        notes.append("the clock falls back: the episodes from there on are of a later program and have no time")
-    return frame.drop("l", "t", "head", "start", *(["run"] if len(starts) < 2 else [])), notes
-
-
-def _start(line: bytes) -> float | None:
-    """Unix seconds at which a monitor's program started, None where its line is damaged."""
-    try:
-        start = json.loads(line.lstrip(b"#"))["t_start"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    return float(start) if isinstance(start, int | float) else None
 
 
 def _spoken(names: list[str], row: list[str]) -> bool:

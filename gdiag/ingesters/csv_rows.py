@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 import polars as pl
 
+from gdiag.ingesters import grouping_marks
 from gdiag.ingesters.values import escape
 
 LINE: Final = "line"
@@ -18,7 +18,6 @@ _MOST_LINES: Final = 100
 """Lines that a quoted cell may go over."""
 _UNCUT: Final = "\0"
 """Stands for a row that csv cannot cut into cells; no cell holds it, for NUL bytes are dropped."""
-_THOUSANDS: Final = re.compile(r"^[-+]?\d{1,3}(?:\.\d{3})+,\d+$")
 _SAME: Final = 0.6
 """Share of known names from which a row of words is a header again."""
 
@@ -53,7 +52,7 @@ def read(data: bytes, shape: Shape) -> Rows:
     found = Rows()
     text = data.decode("utf-8", errors="replace").replace("\0", "")
     names = list(shape.names)
-    cells: list[list[str | None]] = []
+    cells: list[list[str]] = []
     lines: list[int] = []
     complete = text.endswith(("\n", "\r"))
     last = text.count("\n") + (not complete)
@@ -70,7 +69,7 @@ def read(data: bytes, shape: Shape) -> Rows:
         if _is_header(row, names):
             found.headers += 1
             if [c for c in row if c] != [n for n in names if n]:
-                _close(found, names, cells, lines)
+                _close(found, shape, names, cells, lines)
                 names, cells, lines = row, [], []
             continue
         found.rows += 1
@@ -80,9 +79,9 @@ def read(data: bytes, shape: Shape) -> Rows:
             found.rejects.append((number, "cut off at the end of the file", escape(",".join(row))))
         else:
             row = [*row[: len(names)], *[""] * (len(names) - len(row))]
-            cells.append([_decimal(c) if shape.decimal_comma else c for c in row])
+            cells.append(row)
             lines.append(number)
-    _close(found, names, cells, lines)
+    _close(found, shape, names, cells, lines)
     return found
 
 
@@ -127,12 +126,13 @@ def _is_header(row: list[str], names: list[str]) -> bool:
     return sum(word in known for word in words) >= _SAME * min(len(words), len(known))
 
 
-def _close(found: Rows, names: list[str], cells: list[list[str | None]], lines: list[int]) -> None:
+def _close(found: Rows, shape: Shape, names: list[str], cells: list[list[str]], lines: list[int]) -> None:
     if not cells:
         return
-    data = {
-        name: pl.Series([row[i] or None for row in cells], dtype=pl.String) for i, name in enumerate(unique(names))
-    }  # fmt: skip
+    data = {}
+    for name, column in zip(unique(names), zip(*cells, strict=True), strict=True):
+        told = grouping_marks.with_points(column) if shape.decimal_comma else column
+        data[name] = pl.Series([cell or None for cell in told], dtype=pl.String)
     found.frames.append(pl.DataFrame(data).with_columns(pl.Series(lines, dtype=pl.Int64).alias(LINE)))
 
 
@@ -144,13 +144,6 @@ def unique(names: list[str] | tuple[str, ...]) -> list[str]:
         seen[name] = seen.get(name, 0) + 1
         out.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return out
-
-
-def _decimal(cell: str) -> str:
-    if cell.count(",") != 1:
-        return cell
-    # 1.234,5: the dots part thousands.
-    return (cell.replace(".", "") if _THOUSANDS.match(cell) else cell).replace(",", ".")
 
 
 def _number(cell: str) -> bool:

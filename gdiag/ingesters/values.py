@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 import polars.selectors as cs
 
-from gdiag.ingesters import clocks
+from gdiag.ingesters import clocks, grouping_marks
 from gdiag.ingesters.aliases import Claim
 
 _ABSENT: Final = ("", "null", "none", "n/a", "na", "-", "--", "<na>", "not logged")
@@ -17,6 +17,8 @@ _SPECIAL: Final = {
     "-inf": float("-inf"), "infinity": float("inf"), "+infinity": float("inf"), "-infinity": float("-inf"),
     "true": 1.0, "false": 0.0, "1.#qnan": float("nan"), "1.#inf": float("inf"), "-1.#inf": float("-inf"),
 }  # fmt: skip
+_COUNTS: Final = ("step", "tokens", "samples")
+_LOSSES: Final = ("loss", "eval_loss")
 _SCALAR: Final = r"([-+]?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf))"
 _WRAPPED: Final = (
     rf"(?i)^(?:(?:\w+\.)*(?:tensor|array|devicearray|float\d*|bfloat16|int\d*)\(|[\[(])\s*[\[(]*{_SCALAR}\s*[\])]*\s*"
@@ -54,7 +56,13 @@ def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Par
         column = column.str.replace(r"^\s*(\d+)\s*/\s*\d+\s*$", "${1}")  # 601/2161: where it is of how many
     if canonical == "elapsed" and column.dtype == pl.String:
         column = clocks.durations(column)
-    parsed = numbers(column)
+    parsed = _counts(column) if canonical in _COUNTS and column.dtype == pl.String else None
+    if parsed is None and canonical in _LOSSES and column.dtype == pl.String and grouping_marks.short_commas(column):
+        column = column.str.replace(",", ".", literal=True)
+        parsed = Parsed(
+            numbers(column).series, notes=(f"commas in {escape(column.name, 60)} are read as decimal ones",)
+        )
+    parsed = parsed or numbers(column)
     series, notes = parsed.series, list(parsed.notes)
     if found.scale is not None and found.scale != 1.0:
         series = series * found.scale
@@ -76,6 +84,19 @@ def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Par
     return Parsed(series, parsed.bad, tuple(notes))
 
 
+def _counts(column: pl.Series) -> Parsed | None:
+    """A column of counts whose dots may part thousands; None where it has none such."""
+    what = grouping_marks.dots(column)
+    if what == "thousands":
+        said = f"dots in {escape(column.name, 60)} part thousands"
+        return Parsed(grouping_marks.without_dots(column.str.strip_chars()), notes=(said,))
+    if what == "unsaid":
+        first = escape(str(column.drop_nulls()[0]).strip(), 20)
+        said = f"whether {first} in {escape(column.name, 60)} is {float(first):g} or {first.replace('.', '')} cannot be judged"
+        return Parsed(numbers(column).series, notes=(f"{said}: read as {float(first):g}",))
+    return None
+
+
 def numbers(column: pl.Series) -> Parsed:
     """Any column as Float64; text is read as a number where it is one."""
     if column.dtype != pl.String:
@@ -87,10 +108,7 @@ def numbers(column: pl.Series) -> Parsed:
         return Parsed(series)
     lower = text.str.to_lowercase()
     special = lower.replace_strict(list(_SPECIAL), list(_SPECIAL.values()), default=None, return_dtype=pl.Float64)
-    thousands = pl.select(
-        pl.when(text.str.contains(r"^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$")).then(text.str.replace_all(",", ""))
-    ).to_series().cast(pl.Float64, strict=False)  # fmt: skip
-    series = series.fill_null(special).fill_null(thousands).fill_null(unwrapped(text))
+    series = series.fill_null(special).fill_null(grouping_marks.plain(text)).fill_null(unwrapped(text))
     bad = series.is_null() & text.is_not_null() & ~lower.is_in(list(_ABSENT))
     return Parsed(series, bad if bad.any() else None)
 

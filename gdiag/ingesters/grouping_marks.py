@@ -1,0 +1,100 @@
+"""Numbers whose thousands are parted, or whose decimals begin with a comma: what a column as a whole says of how it is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import polars as pl
+
+_PARTED: Final = r"^[-+]?\d{1,3}(?:[ '’_\x{a0}\x{202f}]\d{3})+(?:[.,]\d+)?$"
+_ENGLISH: Final = r"^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$"
+_DOTTED: Final = r"^[-+]?[1-9]\d{0,2}(?:\.\d{3})+$"
+_COMMA: Final = r"^[-+]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+),\d+(?:[eE][-+]?\d+)?$"
+_POINT: Final = r"^[-+]?\d*\.\d+(?:[eE][-+]?\d+)?$"
+_SHORT: Final = r"^[-+]?\d,\d{3}$"
+_WHOLE: Final = r"^[-+]?\d{1,3}$"
+
+_is_english = re.compile(r"^[-+]?[1-9]\d{0,2}(?:,\d{3})+$").match
+_is_dotted = re.compile(_DOTTED).match
+_is_comma = re.compile(_COMMA).match
+_is_point = re.compile(_POINT).match
+
+Dots = Literal["thousands", "unsaid", ""]
+
+
+def commas_are_decimal(rows: Sequence[Sequence[str]], *, likely: bool) -> bool:
+    """Whether the cells of a table have decimal commas: some can be nothing else, and none has a decimal point.
+
+    Args:
+        rows: cells as they stand.
+        likely: whether a comma before three digits, which may part thousands too, is enough.
+    """
+    cells = {cell.strip() for row in rows for cell in row}
+    with_comma = [cell for cell in cells if _is_comma(cell)]
+    if not with_comma or any(_is_point(cell) and not _is_dotted(cell) for cell in cells):
+        return False
+    return likely or any(not _is_english(cell) for cell in with_comma)
+
+
+def with_points(cells: Sequence[str]) -> list[str]:
+    """A column of a table with decimal commas as programs read it: points for commas, no dots between thousands."""
+    dotted = [cell for cell in cells if "." in cell]
+    if any(not _is_dotted(cell) and not _is_comma(cell) for cell in dotted):
+        return [cell.replace(",", ".") if _is_comma(cell) and "." not in cell else cell for cell in cells]
+    return [cell.replace(".", "").replace(",", ".") if _is_comma(cell) or _is_dotted(cell) else cell for cell in cells]
+
+
+def plain(text: pl.Series) -> pl.Series:
+    """Numbers that the column writes with parted thousands or decimal commas; null for all else."""
+    frame = pl.DataFrame({"t": text})
+    t = pl.col("t")
+    parted = pl.when(t.str.contains(_PARTED)).then(
+        t.str.replace_all(r"[ '’_\x{a0}\x{202f}]", "").str.replace(",", ".", literal=True)
+    )
+    comma, english = t.str.contains(_COMMA), t.str.contains(_ENGLISH)
+    proved, against = frame.select(
+        (comma & (~english | t.str.contains(r"^[-+]?0"))).any().alias("proved"),
+        (t.str.contains(_POINT) & ~t.str.contains(_DOTTED)).any().alias("against"),
+    ).row(0)
+    if proved and not against:
+        point = t.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+        other = pl.when(comma | t.str.contains(_DOTTED)).then(point)
+    else:
+        other = pl.when(english).then(t.str.replace_all(",", "", literal=True))
+    return frame.select(pl.coalesce(parted, other).cast(pl.Float64, strict=False)).to_series()
+
+
+def short_commas(text: pl.Series) -> bool:
+    """Whether every number has one digit, a comma and three more: 2,345."""
+    told = text.drop_nulls()
+    return bool(told.len()) and bool(told.str.contains(_SHORT).all())
+
+
+def dots(text: pl.Series) -> Dots:
+    """What the dots in a column of counts are: 1.000 may be one, written with three decimals, or a thousand.
+
+    Two dots in a number are proof, and so is a count that rises only if they part thousands (998, 999, 1.000).
+    """
+    told = text.drop_nulls().str.strip_chars()
+    dotted = told.str.contains(_DOTTED)
+    if not dotted.any() or not (dotted | told.str.contains(_WHOLE)).all():
+        return ""
+    if told.str.contains(r"\..*\.").any():
+        return "thousands"
+    as_thousands, as_decimals = without_dots(told), told.cast(pl.Float64, strict=False)
+    if as_thousands.is_sorted() and not as_decimals.is_sorted():
+        return "thousands"
+    return "unsaid" if dotted.all() else ""
+
+
+def falls_below_a_thousand(count: pl.Series) -> bool:
+    """Whether a column read as numbers falls back, holds fractions and never comes to a thousand: 999 and then 1.000."""
+    top = count.max()
+    return isinstance(top, float) and top < 1000 and bool((count != count.round()).any()) and not count.is_sorted()
+
+
+def without_dots(text: pl.Series) -> pl.Series:
+    """Numbers whose dots part thousands."""
+    return text.str.replace_all(".", "", literal=True).cast(pl.Float64, strict=False)
