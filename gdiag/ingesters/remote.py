@@ -6,6 +6,7 @@ kept or shown. Links and addresses found inside a log are never followed.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import queue
@@ -47,6 +48,8 @@ _ANSWER: Final = 60.0
 """Seconds for a store's answer to one question, its backend's own tries included."""
 _LISTING: Final = 120.0
 """Seconds for a listing, which may take many questions, or for a block of a file."""
+_CLOSING: Final = 5.0
+"""Seconds to close a file that was read."""
 _TALKATIVE: Final = ("gcsfs", "adlfs", "azure")
 """Backends that log, as errors with a traceback, what they also raise."""
 T = TypeVar("T")
@@ -158,7 +161,8 @@ def _hidden(below: str) -> bool:
 def _content(protocol: str, label: str, store: Any, name: str, limit: int) -> bytes:
     pieces: list[bytes] = []
     size = 0
-    with _reached(protocol, label, lambda: store.open(name, "rb")) as file:
+    file = _reached(protocol, label, lambda: store.open(name, "rb"))
+    try:
         while block := _reached(protocol, label, lambda: file.read(_BLOCK), _LISTING):
             size += len(block)
             if size > limit:
@@ -166,6 +170,10 @@ def _content(protocol: str, label: str, store: Any, name: str, limit: int) -> by
                     f"{name.split('?')[0]} is larger than {limit / 2**30:.0f} GiB: fetch it, then read the file"
                 )
             pieces.append(block)
+    finally:
+        # A backend may take leave of a store that says nothing; what was read is read.
+        with contextlib.suppress(Exception):
+            _within(_CLOSING, label, file.close)
     return b"".join(pieces)
 
 

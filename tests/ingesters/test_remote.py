@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import socket
 import sys
 import threading
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -197,6 +199,23 @@ def test_a_store_that_stays_silent_is_given_up(
     said = capsys.readouterr().err
     assert said.count("no answer within 0 s") == 1
     assert "Traceback" not in said
+
+
+def test_a_file_whose_closing_hangs_is_read(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.pipe("/b/run.jsonl", LOG)
+    answered = threading.Event()
+    opened = type(store).open
+    monkeypatch.setattr(remote, "_CLOSING", 0.2)
+
+    def never_closed(self: Any, name: str, *more: Any, **how: Any) -> Any:
+        content = opened(self, name, *more, **how).read()
+        return SimpleNamespace(read=io.BytesIO(content).read, close=lambda: answered.wait(20))
+
+    monkeypatch.setattr(type(store), "open", never_closed)
+    begun = time.monotonic()
+    assert load(["memory://b/run.jsonl"]).steps.height
+    answered.set()
+    assert time.monotonic() - begun < 5
 
 
 def test_files_of_a_store_that_stops_answering_are_not_asked_for(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
