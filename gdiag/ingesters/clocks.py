@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 import polars as pl
+
+_DAY: Final = 86_400.0
+_LATE: Final = 3600.0
+"""Seconds by which a late row may be behind those above it."""
 
 
 def seconds(column: pl.Series, tz: str | None) -> pl.Series | None:
@@ -60,16 +65,27 @@ def time_of_day(column: pl.Series) -> pl.Series | None:
     """`13:54:52` without a date as seconds since the first one, a day more wherever it falls back by more than an hour.
 
     Rows of several writers, or of a clock that is set, fall back by less: they have the latest time before them, so that the
-    clock runs on. None where it is no such clock.
+    clock runs on. A jump ahead by nearly a day once midnight is past is such a late row, of the day before. None where it is
+    no such clock.
     """
     told = column.str.contains(r"^\s*(?:[01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?\s*$")
     if not told.any() or not told.drop_nulls().all():
         return None
     seconds = _added(column.str.replace(",", ".", literal=True), r"^\s*(\d+ days)?(\d+):(\d+):(\d+(?:\.\d+)?)\s*$")
     filled = seconds.forward_fill()
-    days = (filled.diff() < -3600.0).fill_null(False).cum_sum().cast(pl.Float64)
-    since = seconds + 86400.0 * days - float(seconds.drop_nulls()[0])
+    change = filled.diff().fill_null(0.0)
+    days = _days(change) if (change < -_LATE).any() else pl.zeros(change.len(), eager=True)
+    since = seconds + _DAY * days - float(seconds.drop_nulls()[0])
     return since.cum_max().alias(column.name)
+
+
+def _days(change: pl.Series) -> pl.Series:
+    """Days that have passed at each row of a clock which begins again at midnight, from its changes [s]."""
+    days, found = 0, []
+    for moved in change.to_list():
+        days += (moved < -_LATE) - (moved > _DAY - _LATE and days > 0)
+        found.append(float(days))
+    return pl.Series(found)
 
 
 def _added(column: pl.Series, pattern: str) -> pl.Series:

@@ -221,6 +221,13 @@ def test_a_clock_without_a_date_passes_midnight_and_not_where_a_row_is_late() ->
     assert since.to_list() == [0, 3, 3, 6, 11, 16]
 
 
+def test_a_row_of_the_day_before_behind_midnight_is_no_other_day() -> None:
+    rows = ["23:59:58", "00:00:01", "23:59:59", "00:00:03", "23:59:57", "00:00:06", "23:00:00", "00:10:00"]
+    since = clocks.time_of_day(pl.Series("time", rows))
+    assert since is not None
+    assert since.to_list() == [0, 3, 3, 5, 5, 8, 82802, 87002]
+
+
 def test_a_clock_without_a_date_in_which_rows_are_late_is_no_step_time(tmp_path: Path) -> None:
     late = (50000 + i - 3 * (i % 7 == 3) for i in range(60))
     rows = "".join(f"{i},2.5,{t // 3600}:{t // 60 % 60:02d}:{t % 60:02d}\n" for i, t in enumerate(late))
