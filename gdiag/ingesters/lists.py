@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import polars as pl
 
 from gdiag.ingesters import parts
+from gdiag.ingesters.values import as_number
 
 Cell = float | int | str | bool | None
 Flatten = Callable[[Mapping[str, object], str, int], dict[str, Cell]]
@@ -36,12 +38,27 @@ def spread(name: str, items: Sequence[object], flatten: Flatten, depth: int) -> 
         return _records(name, objects, flatten, depth)
     if len(items) == 1:
         return _single(name, items[0], flatten, depth)
-    numbers = [item for item in items if item is None or isinstance(item, int | float)]
-    if len(numbers) == len(items) and len(items) <= _LONGEST and parts.of(name) is not None:
+    numbers = _numbers(items)
+    if numbers is not None and len(items) <= _LONGEST and parts.of(name) is not None:
         return {f"{name}/{i}": item for i, item in enumerate(numbers)}
-    if all(isinstance(item, str) for item in items):
+    if numbers is None and all(isinstance(item, str) for item in items) and not parts.speaks(name):
         return {}
     return {name + parts.MARK: float(len(items))}
+
+
+def _numbers(items: Sequence[object]) -> list[Cell] | None:
+    """The numbers of a list, those in quotation marks too; None where one is none."""
+    found: list[Cell] = []
+    for item in items:
+        if isinstance(item, str):
+            if (number := as_number(item)) is None:
+                return None
+            found.append(number)
+        elif item is None or isinstance(item, int | float):
+            found.append(item)
+        else:
+            return None
+    return found
 
 
 def _single(name: str, item: object, flatten: Flatten, depth: int) -> dict[str, Cell]:
@@ -53,18 +70,26 @@ def _single(name: str, item: object, flatten: Flatten, depth: int) -> dict[str, 
 
 
 def _records(name: str, items: Sequence[Mapping[str, object]], flatten: Flatten, depth: int) -> dict[str, Cell]:
-    """Objects that bear the name of their layer or their rank: `layers: [{"name": "blocks.0", "grad_norm": 1.2}, …]`."""
+    """Objects that bear the name of their layer or their rank: `layers: [{"name": "blocks.0", "grad_norm": 1.2}, …]`.
+
+    A second layer of one name gets a number; where a rank comes twice, of what its objects are is not known.
+    """
     field = parts.record(name, [str(key) for key in items[0]])
     cells: dict[str, Cell] = {}
+    seen: Counter[str | int] = Counter()
     before = name.rpartition("/")[0]
     before = before + "/" if before else ""
     for item in items[:_LONGEST]:
         own = item.get(field) if field is not None else None
         if isinstance(own, bool) or not isinstance(own, str | int) or own == "":
             return {name + parts.MARK: float(len(items))}
+        seen[own] += 1
+        if seen[own] > 1 and isinstance(own, int):
+            return {name + parts.MARK: float(len(items))}
+        again = f" ({seen[own]})" if seen[own] > 1 else ""
         inside = flatten({key: value for key, value in item.items() if key != field}, "", depth + 1)
         for key, value in inside.items():
-            cells[f"rank{own}/{before}{key}" if isinstance(own, int) else f"{before}{key}/{own}"] = value
+            cells[f"rank{own}/{before}{key}" if isinstance(own, int) else f"{before}{key}/{own}{again}"] = value
     return cells
 
 
@@ -77,6 +102,11 @@ def spread_column(frame: pl.DataFrame, name: str, flatten: Flatten) -> pl.DataFr
     assert isinstance(kind, pl.List)
     length = frame[name].list.len()
     longest = int(str(length.max() or 0))
+    if kind.inner == pl.String and longest > 1:
+        figures = frame[name].list.eval(pl.element().str.strip_chars().cast(pl.Float64, strict=False))
+        if figures.list.drop_nulls().list.len().sum() == frame[name].list.drop_nulls().list.len().sum():
+            frame = frame.with_columns(figures)
+            kind = pl.List(pl.Float64)
     named = isinstance(kind.inner, pl.Struct) and parts.record(name, [f.name for f in kind.inner.fields]) is not None
     if longest <= 1 and not named:
         return frame.with_columns(pl.col(name).list.first())
@@ -84,9 +114,9 @@ def spread_column(frame: pl.DataFrame, name: str, flatten: Flatten) -> pl.DataFr
         return _by_row(frame, name, flatten)
     single = pl.when(pl.col(name).list.len() == 1).then(pl.col(name).list.first()).alias(name)
     fresh = [single]
-    if kind.inner.is_numeric() or kind.inner in (pl.Boolean, pl.Null):
+    if kind.inner.is_numeric() or kind.inner in (pl.Boolean, pl.Null) or parts.speaks(name):
         several = pl.col(name).list.len() > 1
-        if longest <= _LONGEST and parts.of(name) is not None:
+        if longest <= _LONGEST and parts.of(name) is not None and kind.inner != pl.String:
             fresh += [
                 pl.when(several).then(pl.col(name).list.get(i, null_on_oob=True)).alias(f"{name}/{i}")
                 for i in range(longest)

@@ -131,6 +131,36 @@ def test_a_longer_list_among_lists_of_one_is_said(tmp_path: Path) -> None:
     assert "loss left out: 1 row holds a list of 2" in records.sources[0].notes[0]
 
 
+@pytest.mark.parametrize("rows", [N, 20_000])
+def test_numbers_in_quotation_marks_inside_lists(tmp_path: Path, rows: int) -> None:
+    records = jsonl(tmp_path, [{"step": i, "loss_per_rank": ["2.5", "nan"]} for i in range(rows)])
+    ranked = records.steps.filter(pl.col("rank").is_not_null())
+    assert str(ranked["loss"].unique(maintain_order=True).to_list()) == "[2.5, nan]"
+
+
+@pytest.mark.parametrize("rows", [N, 20_000])
+@pytest.mark.parametrize("cell", [["2.5", "2.4"], ["low", "high"]])
+def test_lists_of_text_called_a_loss_are_said_to_be_left_out(tmp_path: Path, cell: list[str], rows: int) -> None:
+    said = f"loss left out: {rows} rows hold lists of 2"
+    assert (
+        said in jsonl(tmp_path, [{"step": i, "grad_norm": 1.0, "loss": cell} for i in range(rows)]).sources[0].notes[0]
+    )
+    (tmp_path / "log.jsonl").unlink(missing_ok=True)
+    pl.DataFrame({"step": range(rows), "loss": [cell] * rows}).write_parquet(tmp_path / "log.parquet")
+    assert said in load([tmp_path / "log.parquet"]).sources[0].notes[0]
+
+
+@pytest.mark.parametrize("rows", [N, 20_000])
+def test_records_of_one_name(tmp_path: Path, rows: int) -> None:
+    layers = [{"name": name, "grad_norm": k + 1.0} for k, name in enumerate(["fc", "fc", "ln"])]
+    records = jsonl(tmp_path, [{"step": i, "loss": 2.5, "layers": layers} for i in range(rows)])
+    assert [c.layer for c in records.layer_columns] == ["fc", "fc (2)", "ln"]
+    ranks = [{"rank": 0, "layer": "a", "loss": 1.0}, {"rank": 0, "layer": "b", "loss": 2.0}]
+    records = jsonl(tmp_path, [{"step": i, "loss": 2.5, "ranks": ranks} for i in range(rows)])
+    assert records.steps["rank"].null_count() == rows
+    assert "not used: ranks" in records.sources[0].notes[0]
+
+
 def test_lists_of_other_columns_are_named(tmp_path: Path) -> None:
     rows = [{"step": i, "loss": LOSS[i], "bins": [1, 2], "prompts": ["a", "b"]} for i in range(N)]
     assert jsonl(tmp_path, list(rows)).sources[0].notes == ("1 numeric column not used: bins",)
