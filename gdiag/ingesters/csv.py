@@ -14,6 +14,7 @@ from gdiag.errors import InputError
 from gdiag.ingesters import algoperf, claims, columns, csv_rows, grouping_marks, monitor
 from gdiag.ingesters.aliases import RUN, claim, simplify
 from gdiag.ingesters.reading import Input, Options, Reading
+from gdiag.ingesters.values import whole
 
 FORMAT = "csv"
 _SEPARATORS: Final = (",", "\t", ";", "|")
@@ -60,6 +61,7 @@ def sniff(head: bytes) -> csv_rows.Shape | None:
             continue
         cells = list(csv.reader(body, delimiter=separator))
         widths = [len(row) for row in cells]
+        names = _of_all_cells(names, cells)
         # Some writers leave out empty cells at a row's end.
         short = 2 if {"step", "loss"} <= claims.known(names, Options()) else len(names)
         if sum(short <= width <= len(names) for width in widths) >= 0.5 * len(widths) and (
@@ -69,6 +71,21 @@ def sniff(head: bytes) -> csv_rows.Shape | None:
             regular = len(widths) > 2 and set(widths[:-1]) == {len(names)}
             return csv_rows.Shape(separator, tuple(names), first, comma, regular)
     return None
+
+
+def _of_all_cells(names: list[str], rows: list[list[str]]) -> list[str]:
+    """The names, and an empty one more where every row has one cell more: a row number at the front, or nothing at the end."""
+    rows = rows[:-1] if len(rows) > _FEW else rows
+    if len(rows) < _FEW or {len(row) for row in rows} != {len(names) + 1}:
+        return names
+    if not any(row[-1].strip() for row in rows):
+        return [*names, ""]
+    numbers, steps = ([whole(row[i].strip("'\" ")) for row in rows] for i in (0, 1))
+    first = numbers[0]
+    counted = first in (0, 1) and numbers == [*range(first, first + len(rows))]
+    # Not where the first name is that of a counter and the second column is none.
+    fits = None not in steps or not {"step", "epoch"} & claims.known(names[:1], Options())
+    return ["", *names] if counted and fits else names
 
 
 def _misfit(head: bytes) -> str:
@@ -103,10 +120,11 @@ def read(given: Input, options: Options) -> Reading:
         raise InputError(
             f"{given.path} {f'has {why}: which belongs to which cannot be told' if why else 'is no table that can be read'}"
         )
-    frame, rows, rejects, headers = _table(data, shape)
+    frame, found = _table(data, shape)
     frame = _with_split(given.path, frame)
     _refuse_runs(given.path, frame, options)
-    notes = [f"{headers} more header lines inside the file"] if headers else []
+    notes = [f"{found.headers} more header lines inside the file"] if found.headers else []
+    notes += found.notes
     if not shape.skip:
         notes.append("no header: the two columns are read as step and loss")
     episodic = {"r", "l", "t"} <= set(frame.columns)
@@ -118,8 +136,8 @@ def read(given: Input, options: Options) -> Reading:
         notes.append("empty metric cells of this format are NaN")
     if not episodic:
         columns.refuse_other(given.path, frame, options)
-    bad = pl.DataFrame(rejects, schema={"line": pl.Int64, "reason": pl.String, "text": pl.String}, orient="row")
-    return columns.reading(given.path, FORMAT, frame, options, rejects=bad, notes=notes, rows=rows)
+    bad = pl.DataFrame(found.rejects, schema={"line": pl.Int64, "reason": pl.String, "text": pl.String}, orient="row")
+    return columns.reading(given.path, FORMAT, frame, options, rejects=bad, notes=notes, rows=found.rows)
 
 
 def _with_split(path: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -143,17 +161,16 @@ def _beginning(data: bytes) -> bytes:
     return data[:end]
 
 
-def _table(data: bytes, shape: csv_rows.Shape) -> tuple[pl.DataFrame, int, list[tuple[int, str, str]], int]:
-    """Frame with `line`, rows, rejects, headers after the first."""
+def _table(data: bytes, shape: csv_rows.Shape) -> tuple[pl.DataFrame, csv_rows.Rows]:
+    """Frame with `line`, and what was found on the way."""
     frame = _columnar(data, shape)
     if frame is not None:
-        return frame, frame.height, [], 0
+        return frame, csv_rows.Rows(rows=frame.height)
     found = csv_rows.read(data, shape)
     if not found.frames:
         names = csv_rows.unique(list(shape.names))
         found.frames.append(pl.DataFrame(schema={**dict.fromkeys(names, pl.String), _LINE: pl.Int64}))
-    merged = pl.concat(found.frames, how="diagonal")
-    return _unnamed(merged), found.rows, found.rejects, found.headers
+    return _unnamed(pl.concat(found.frames, how="diagonal")), found
 
 
 def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:
@@ -170,6 +187,8 @@ def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:
             _counts(name) and grouping_marks.dots(pl.Series(column))
         )
         kinds[name] = pl.Float64 if plain else pl.String
+    if not shape.regular and len(names) > 2 and _ragged(data, shape, len(names)):
+        return None
     try:
         frame = pl.read_csv(
             io.BytesIO(data), separator=shape.separator, has_header=False, skip_lines=shape.skip, new_columns=names,
@@ -189,6 +208,12 @@ def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:
     return _unnamed(frame.with_columns(pl.int_range(shape.skip + 1, shape.skip + 1 + pl.len()).alias(_LINE)))
 
 
+def _ragged(data: bytes, shape: csv_rows.Shape, width: int) -> bool:
+    """Whether rows lack cells, which polars would take for the last ones; told where no quotation mark hides separators."""
+    lines = data.count(b"\n") + (not data.endswith(b"\n")) - shape.skip
+    return b'"' not in data and data.count(shape.separator.encode()) < (width - 1) * lines
+
+
 def _counts(name: str) -> bool:
     found = claim(name)
     return found is not None and found.canonical in _COUNTERS
@@ -200,8 +225,9 @@ def _lone_quote(data: bytes) -> bool:
 
 
 def _unnamed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Without the row index that pandas writes first."""
-    return frame.drop(name for name in frame.columns[:1] if not name or name.startswith("Unnamed: 0"))
+    """Without the row index that pandas writes first, and what separators at the lines' ends make a column."""
+    frame = frame.drop(name for name in frame.columns[:1] if not name or name.startswith("Unnamed: 0"))
+    return frame.drop("") if "" in frame.columns and not frame[""].count() else frame
 
 
 def _refuse_runs(path: str, frame: pl.DataFrame, options: Options) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import grouping_marks
+from gdiag.ingesters import grouping_marks, short_rows
 from gdiag.ingesters.values import escape
 
 LINE: Final = "line"
@@ -45,6 +45,7 @@ class Rows:
     headers: int = 0
     """Header rows after the first."""
     rows: int = 0
+    notes: list[str] = field(default_factory=list)
 
 
 def read(data: bytes, shape: Shape) -> Rows:
@@ -78,8 +79,7 @@ def read(data: bytes, shape: Shape) -> Rows:
         elif len(row) < len(names) and number == last and not complete:
             found.rejects.append((number, "cut off at the end of the file", escape(",".join(row))))
         else:
-            row = [*row[: len(names)], *[""] * (len(names) - len(row))]
-            cells.append(row)
+            cells.append(row[: len(names)])
             lines.append(number)
     _close(found, shape, names, cells, lines)
     return found
@@ -129,6 +129,8 @@ def _is_header(row: list[str], names: list[str]) -> bool:
 def _close(found: Rows, shape: Shape, names: list[str], cells: list[list[str]], lines: list[int]) -> None:
     if not cells:
         return
+    cells, said = short_rows.filled(cells, len(names))
+    found.notes += said
     data = {}
     for name, column in zip(unique(names), zip(*cells, strict=True), strict=True):
         told = grouping_marks.with_points(column) if shape.decimal_comma else column

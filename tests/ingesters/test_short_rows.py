@@ -1,0 +1,67 @@
+"""Rows of a table that have fewer or more cells than there are names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gdiag.ingesters import load
+from gdiag.ingesters.short_rows import gap
+from gdiag.schema import Records
+
+
+def read(path: Path, head: str, rows: list[str]) -> Records:
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return load([path])
+
+
+def test_last_cells_left_out(tmp_path: Path) -> None:
+    rows = [f"{i},{3 - i / 100},1e-4" + (",2.5,0.5" if i % 10 == 0 else "") for i in range(60)]
+    steps = read(tmp_path / "run.csv", "step,loss,lr,eval_loss,eval_acc", rows).steps
+    assert steps["lr"].to_list() == [1e-4] * 60
+    assert steps["eval_loss"].count() == 6
+
+
+def test_cells_left_out_in_between_are_told_by_their_values(tmp_path: Path) -> None:
+    rows = [f"{i},{3 - i / 100}," + ("2.5,0.5," if i % 10 == 0 else "") + "1e-4" for i in range(60)]
+    records = read(tmp_path / "run.csv", "step,loss,eval_loss,eval_acc,lr", rows)
+    assert records.steps["lr"].to_list() == [1e-4] * 60
+    assert records.steps["eval_loss"].drop_nulls().to_list() == [2.5] * 6
+    assert (
+        "54 rows have 3 cells under 5 names: the values tell that those behind the 2nd are missing"
+        in records.sources[0].notes
+    )
+
+
+def test_what_cannot_be_told_is_not_used(tmp_path: Path) -> None:
+    rows = [f"{i},{3 - i / 100}," + ("2.5,0.5,0.4" if i % 10 == 0 else "1e-7") for i in range(60)]
+    records = read(tmp_path / "run.csv", "step,loss,eval_loss,eval_acc,grad_norm", rows)
+    assert records.steps["eval_loss"].drop_nulls().to_list() == [2.5] * 6
+    assert any("which are missing cannot be told: the first 2 are used" in note for note in records.sources[0].notes)
+
+
+def test_no_row_is_whole(tmp_path: Path) -> None:
+    records = read(tmp_path / "run.csv", "step,loss,lr,eval_loss", [f"{i},{3 - i / 100},1e-4" for i in range(60)])
+    assert records.steps["lr"].to_list() == [1e-4] * 60
+    assert "no row has more than 3 cells under 4 names" in records.sources[0].notes[0]
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_row_numbers_without_a_name(tmp_path: Path, quote: str) -> None:
+    rows = [f"{quote}{i + 1}{quote},{10 * i},{3 - i / 100}" for i in range(60)]
+    assert read(tmp_path / "run.csv", "step,loss", rows).steps["step"].to_list() == [10 * i for i in range(60)]
+
+
+def test_a_separator_at_the_end_of_every_row(tmp_path: Path) -> None:
+    records = read(tmp_path / "run.csv", "step,loss,lr", [f"{i},{3 - i / 100},1e-4," for i in range(60)])
+    assert records.steps["lr"].to_list() == [1e-4] * 60
+    assert not records.sources[0].notes
+
+
+def test_a_gap_is_where_values_fit() -> None:
+    whole = [["1", "2.5", "300", "1e-5"]] * 3
+    assert gap([["1", "2.4", "310"]], whole) == (3, 3)
+    assert gap([["1", "2.4", "1e-5"]], whole) == (2, 3)
+    assert gap([["1", "2.4", "1e-9"]], whole) == (3, 2)
+    assert gap([["1", "2.4", "1e-5"]], whole[:2]) == (3, 3)
