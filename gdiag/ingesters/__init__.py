@@ -33,6 +33,8 @@ _EVIDENCE: Final = frozenset({"unknown", "settings", "wandb-summary"})
 """Formats that help to judge a run and are none."""
 
 
+_TYPED: Final = frozenset({"parquet", "arrow"})
+"""Formats that say without a row what they would hold."""
 _TABLES: Final = (*TABLES, "layers")
 
 
@@ -197,14 +199,8 @@ def _with_rows(reading: Reading) -> Reading:
     """
     source = reading.source
     tables = (getattr(reading, name) for name in _TABLES)
-    told = (
-        bool(source.rows)
-        or bool(source.rejected)
-        or bool(reading.config)
-        or reading.config
-        or reading.exit != "unknown"
-        or source.format in _EVIDENCE
-    )
+    told = bool(source.rows or source.rejected or reading.config) or reading.exit != "unknown"
+    told = told or source.format in _EVIDENCE or source.format in _TYPED
     if told or any(table is not None and table.height for table in tables):
         return reading
     raise InputError(f"{source.path} is {source.format} without a row")

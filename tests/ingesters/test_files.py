@@ -12,9 +12,11 @@ import zlib
 from pathlib import Path
 from threading import Thread
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
+from gdiag import pipeline
 from gdiag.errors import InputError
 from gdiag.ingesters import files, load, pipes
 from gdiag.ingesters.files import gather
@@ -173,6 +175,9 @@ def test_a_header_without_a_row_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="without a row"):
         load([tmp_path / "head.csv"])
     (tmp_path / "run.jsonl").write_bytes(LOG)
+    pl.DataFrame(schema={"step": pl.Int64, "loss": pl.Float64}).write_parquet(tmp_path / "none.parquet")
+    with pytest.raises(InputError, match="without a row"):
+        pipeline.load([tmp_path / "none.parquet"])
     records = load([tmp_path])
     assert records.steps.height == 100
     assert "without a row" in records.sources[0].notes[0]
