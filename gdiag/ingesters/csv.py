@@ -184,7 +184,7 @@ def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:
     for i, name in enumerate(names):
         column = [row[i] for row in cells if len(row) > i and row[i]]
         plain = all(_NUMBER.match(cell) for cell in column) and not (
-            _counts(name) and grouping_marks.dots(pl.Series(column))
+            _counts(name) and grouping_marks.dots(pl.Series(column, dtype=pl.String))
         )
         kinds[name] = pl.Float64 if plain else pl.String
     if not shape.regular and len(names) > 2 and _ragged(data, shape, len(names)):
