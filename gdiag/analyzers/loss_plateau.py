@@ -21,8 +21,10 @@ import numpy as np
 from gdiag.analyzers.learning_evidence import flat_lr_share, learning_measures
 from gdiag.measures.baseline import MEDIAN_ERROR, row_noise
 from gdiag.measures.changes import Learning, change_per_fold
+from gdiag.measures.curves import Curve
 from gdiag.measures.guesses import untrained
 from gdiag.measures.run import RunView
+from gdiag.measures.segments import interval
 from gdiag.model import Finding, Severity
 
 CODE = "GD108"
@@ -48,30 +50,37 @@ def analyze(
     curve, found = run.series("loss"), run.learning
     if found is None or found.first <= 0 or curve.step[-1] - curve.step[0] < steps:
         return []
-    if found.best >= no_learning * found.first or any(event.kind == "divergence" for event in run.losses[0].events):
+    first = _first(curve, found, scratch)
+    if found.best >= no_learning * first or any(event.kind == "divergence" for event in run.losses[0].events):
         return []
     share = flat_lr_share(run, found)
     # A schedule that reaches zero at the end is low over its last third: idle is a rate that was low over all of it.
     most = flat_lr_share(run, found, 0.8)
-    still = _truly_flat(found, _hardening(run, int(curve.step[found.flat_from])))
+    still = _truly_flat(found, first - found.end, _hardening(run, int(curve.step[found.flat_from])))
     idle = most is not None and most < spent and found.flat_share >= spent_flat and still
-    high = found.flat_share >= flat and found.end > level * found.first and still
-    if not (idle or high) or found.gain <= 0:
+    high = found.flat_share >= flat and found.end > level * first and still
+    if not (idle or high) or found.end >= first:
         return []
     onset = int(curve.step[found.flat_from])
     said = f"Loss stays at {found.end:.4g} nat from step {onset} to the end, {found.flat_share:.0%} of the run"
     if idle and share is not None:
         said += f", with the learning rate at {share:.2g} of its peak"
-    # A model from scratch may fall from its first level to that of the token frequencies within ten rows.
-    first = max(found.first, float(np.median(curve.value[:3])))
     severity = Severity.WARNING if idle or untrained(first, scratch) else Severity.INFO
     where = run.where(curve.finite.row(found.flat_from), last_step=int(curve.step[-1]))
-    return [Finding(CODE, NAME, severity, said, where, learning_measures(run, found, level * found.first))]
+    return [Finding(CODE, NAME, severity, said, where, learning_measures(run, found, level * first))]
 
 
-def _truly_flat(found: Learning, hardening: float) -> bool:
+def _first(curve: Curve, found: Learning, scratch: float) -> float:
+    """Loss before the first update (nat): a model from scratch may fall to the level of the token frequencies within a few
+    rows, and its first row, where it guesses, has next to no noise."""
+    start = float(curve.value[0])
+    fresh = untrained(start, scratch) and curve.step[0] <= interval(curve.step)
+    return max(found.first, start) if fresh else max(found.first, float(np.median(curve.value[:3])))
+
+
+def _truly_flat(found: Learning, gain: float, hardening: float) -> bool:
     """Whether the flat part falls by less than a fiftieth of the whole gain per e-fold of steps, for equally hard data."""
-    return found.slope - hardening > -0.02 * found.gain
+    return found.slope - hardening > -0.02 * gain
 
 
 def _hardening(run: RunView, start: int) -> float:

@@ -13,7 +13,7 @@ have ended lower cannot be judged from one run: `gdiag compare` it with one that
 from __future__ import annotations
 
 from gdiag.measures.gradient_level import FAR
-from gdiag.measures.rate_limit import above_start
+from gdiag.measures.rate_limit import above_start, worse_than_start
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -61,6 +61,13 @@ def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3, seen_from
         if seen.grad_ratio is not None:
             evidence.append(Measure("grad_ratio", seen.grad_ratio))
     else:
+        worse = worse_than_start(run.series("loss"))
+        if worse is not None:
+            message += f", and the loss rises to {worse[1]:.3g} in its first updates, at step {worse[0]}"
+            evidence += [
+                Measure("worse_step", worse[0], "step"),
+                Measure("worse_ratio", worse[1] / float(run.series("loss").value[0])),
+            ]
         until = above_start(run.series("loss"))
         if until is not None:
             message += f", and the loss lies above its start until step {until}"

@@ -9,7 +9,8 @@ Why it matters: layers below 1e-6 of the head do not learn in any reasonable tim
 the network is as deep as its last blocks. It is told from dead or frozen layers by its shape: a decay through the blocks
 instead of an edge.
 
-A profile that is sound for a twentieth of the run or longer and fades later is a consequence of what happened then, and info.
+A profile that is sound for a twentieth of the run or longer and fades later is a consequence of what happened then, and info; so is one that fades in the first updates
+while the loss goes above its start.
 
 What to do: residual connections with scaling, pre-norm instead of post-norm, an activation that does not saturate (SiLU,
 GELU), an initialization scaled with depth; train a two-block and a deep version for 50 steps and compare the profile
@@ -21,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.measures.depth import profile
+from gdiag.measures.rate_limit import worse_than_start
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -60,11 +62,14 @@ def _by_depth(run: RunView, share: float, monotone: float, decades: float, steep
     if not total and (found.ratio > steep or found.decades < decades):
         return []
     severity = Severity.CRITICAL if total else Severity.WARNING
+    # A network that was sound and whose loss went above its start was wrecked by its first updates: what they were too large for.
+    sound = found.onset > table.step[min(1, len(table.step) - 1)]
+    own = found.from_start and not (sound and worse_than_start(run.series("loss")) is not None)
     fall = f"{found.decades:.1f} decades a block" if found.decades > 0 else "from block to block"
-    since = "from the start" if found.onset <= table.step[min(1, len(table.step) - 1)] else f"since step {found.onset}"
+    since = f"since step {found.onset}" if sound else "from the start"
     return [
         Finding(
-            CODE, NAME, severity if found.from_start else Severity.INFO,
+            CODE, NAME, severity if own else Severity.INFO,
             f"Gradient vanishes towards the input {since}: {found.shallow} gets {found.ratio:.1g} of the head's, "
             f"falling {fall} over {len(found.depth)} blocks",
             run.where(table.row_near(found.onset), step=found.onset, last_step=int(table.step[-1]), layer=found.shallow),
@@ -75,7 +80,7 @@ def _by_depth(run: RunView, share: float, monotone: float, decades: float, steep
                 Measure("blocks", len(found.depth)),
                 Measure("level_head", found.head),
                 Measure("level_shallow", found.level[0]),
-                Measure("from_start", found.from_start),
+                Measure("from_start", own),
             ),
         )
     ]  # fmt: skip

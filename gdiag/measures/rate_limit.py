@@ -26,6 +26,9 @@ ERRORS = 4.0
 ABOVE_SHARE, ABOVE_ROWS, ABOVE = 0.01, 20, 0.02
 """A loss above its first rows by this share for fewer rows, or a smaller part of the run, is what first batches do."""
 
+WORSE_SHARE, WORSE_ROWS, WORSE = 0.05, 5, 1.1
+"""First updates: this share of the rows, so many at least; and how many times the first loss the largest of them must be."""
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -63,6 +66,20 @@ def waiting(schedule: Schedule, lr: Points, loss: Curve) -> Waiting | None:
     if gain <= 0 or drop < max(FALLS * gain, ERRORS * error) or fall + error > STANDS * drop:
         return None
     return Waiting(int(loss.step[peak[len(peak) // 2]]), int(loss.step[peak[-1]]), level, drop)
+
+
+def worse_than_start(loss: Curve) -> tuple[int, float] | None:
+    """(step, loss) of the largest of the first updates, a twentieth of the rows, where it lies well above the first row.
+
+    A model from scratch guesses in its first row; updates that make it worse than that are too large for it.
+    """
+    rows = loss.value[: max(WORSE_ROWS, int(WORSE_SHARE * len(loss)))]
+    if len(loss) < 4 * WORSE_ROWS or rows[0] <= 0:
+        return None
+    worst = int(np.argmax(rows))
+    above = float(rows[worst] - rows[0])
+    far = above > (WORSE - 1) * rows[0] and above > ERRORS * row_noise(loss.value[len(rows) :])
+    return (int(loss.step[worst]), float(rows[worst])) if far else None
 
 
 def above_start(loss: Curve) -> int | None:

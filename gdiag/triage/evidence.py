@@ -32,6 +32,7 @@ from gdiag.triage.loss_sentences import (
     stopped_over_numbers,
     unseen_rate,
     wears_off,
+    worse_at_first,
 )
 from gdiag.triage.sentences import (
     Sentence,
@@ -145,6 +146,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("lr_too_high", "gradient", -1.5, lone_jump),
     Rule("gradient_explosion", "gradient", -1.5, lone_jump),
     Rule("lr_too_high", "loss", 0.6, found("GD103", least=Severity.WARNING)),
+    Rule("missing_warmup", "loss", 0.9, worse_at_first),
     Rule("missing_warmup", "schedule", 3.6, lambda c: f.message if (f := c.context("GD305")) is not None and f.severity >= Severity.WARNING else None),
     Rule("lr_decayed_early", "schedule", 4.0, found("GD303")),
     Rule("lr_decayed_early", "loss", -1.6, flat_from_start),

@@ -36,6 +36,15 @@ def flat_from_start(case: Case) -> str | None:
     )
 
 
+def worse_at_first(case: Case) -> str | None:
+    """A run at its full rate from the first step on, whose first updates make it worse than guessing."""
+    start = case.context("GD305")
+    ratio, step = (start.number(name) if start is not None else None for name in ("worse_ratio", "worse_step"))
+    if ratio is None or step is None:
+        return None
+    return f"the first updates, at the full rate, drive the loss to {ratio:.2g} times its start by step {step:.0f}"
+
+
 AFTER_SHARE: Final = 0.05
 """Share of a rise that stays behind from which it has an after-effect, where the noise would show less."""
 BRIEF_STEPS: Final = 20

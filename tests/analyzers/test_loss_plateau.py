@@ -31,6 +31,20 @@ def test_fires_where_a_new_model_is_stuck() -> None:
     assert finding.severity is Severity.WARNING
 
 
+def test_fires_where_the_loss_is_down_to_token_frequencies_within_a_few_rows() -> None:
+    row, rng = np.arange(560), np.random.default_rng(5)
+    loss = 3.4 + 2.15 * np.exp(-2.0 * row) - 0.02 * np.log(row + 1) / np.log(560) + rng.normal(0, 0.15, 560)
+    loss[0] = 5.55
+    (finding,) = analyze(view({"loss": loss, "lr": np.full(560, 0.02)}))
+    assert finding.severity is Severity.WARNING
+    later = {
+        "step": row + 5000,
+        "loss": loss,
+        "lr": np.full(560, 0.02),
+    }  # the middle of a run: nothing says where it began
+    assert all(f.severity is Severity.INFO for f in analyze(view(later)))
+
+
 def test_quiet_on_healthy_runs() -> None:
     assert analyze(view({"loss": learning(2000), "lr": cosine(2000)})) == []
     assert analyze(view({"loss": learning(2000)})) == []

@@ -38,6 +38,15 @@ def test_a_decay_that_sets_in_with_the_first_updates_is_the_networks_own() -> No
     assert "since step 10" in finding.message
 
 
+def test_a_network_wrecked_by_its_first_updates_is_information() -> None:
+    made, late = norms(10, 6), decaying(390, 6, 2.0)
+    loss = 3.4 + 2.2 * np.exp(-np.arange(400) / 3) + np.random.default_rng(2).normal(0, 0.05, 400)
+    for peak, severity in ((5.6, Severity.CRITICAL), (7.8, Severity.INFO)):
+        loss[4] = peak
+        (finding,) = analyze(layered({n: np.concatenate([made[n], late[n]]) for n in made}, steps={"loss": loss}))
+        assert finding.severity is severity
+
+
 def test_quiet_on_healthy_and_on_frozen_layers() -> None:
     assert analyze(layered(norms(200, 6))) == []
     frozen = norms(200, 6)

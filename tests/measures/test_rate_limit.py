@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gdiag.analyzers import lr_schedule, missing_warmup
-from gdiag.measures.rate_limit import above_start
+from gdiag.measures.rate_limit import above_start, worse_than_start
 from gdiag.model import Severity
 from tests.analyzers.made_runs import Floats, cosine, learning, view
 
@@ -50,3 +50,14 @@ def test_what_a_missing_warmup_costs_is_not_judged_from_one_run() -> None:
     (finding,) = missing_warmup.analyze(view({"lr": cosine(ROWS, warmup=0), "loss": learning(ROWS)}))
     assert finding.severity is Severity.INFO
     assert "gdiag compare" in finding.message
+
+
+def test_first_updates_that_are_worse_than_guessing() -> None:
+    loss = learning(400, noise=0.05, start=5.6)
+    assert worse_than_start(view({"loss": loss}).series("loss")) is None
+    loss[6] = 7.8
+    assert worse_than_start(view({"loss": loss}).series("loss")) == (6, 7.8)
+    assert worse_than_start(view({"loss": np.roll(loss, 100)}).series("loss")) is None
+    (finding,) = missing_warmup.analyze(view({"loss": loss, "lr": cosine(400, warmup=0)}))
+    assert "rises to 7.8 in its first updates, at step 6" in finding.message
+    assert finding.severity is Severity.INFO

@@ -293,6 +293,17 @@ def test_a_crash_loop_is_an_exit_whose_cause_its_end_tells() -> None:
         assert words in incident.actions[0]
 
 
+def test_first_updates_that_did_harm_name_a_missing_warm_up_beside_the_rate() -> None:
+    full_rate = finding(
+        "GD305", 0, None, INFO, evidence=(Measure("worse_step", 6, "step"), Measure("worse_ratio", 1.4))
+    )
+    flat = next(i for i in incidents(finding("GD108", 28, 639), full_rate) if i.pattern == "plateau")
+    causes = {cause.cause: cause.supports for cause in flat.causes}
+    assert causes["missing_warmup"] == (
+        "the first updates, at the full rate, drive the loss to 1.4 times its start by step 6",
+    )
+
+
 def test_a_warm_up_on_purpose_is_left_alone() -> None:
     (incident,) = incidents(finding("GD306", 239, 239, INFO, evidence=(Measure("kind", "restarted"),)))
     assert incident.actions[0].startswith("Nothing to do where the warm-up after the restart was meant")
