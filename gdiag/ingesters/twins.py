@@ -216,11 +216,16 @@ class Shelf:
 
 
 def same(a: dict[str, Curve], b: dict[str, Curve]) -> bool:
-    """Whether two runs have the same losses on the same steps."""
-    column = next((name for name in a if name in b), None)
-    if column is None or not (len(a[column][0]) and len(b[column][0])):
+    """Whether two runs have the same losses, of training or of evaluation, on the same steps.
+
+    One column will do: a file of evaluations may call its loss over the training set what the other calls that of batches.
+    """
+    return any(_same(a[name], b[name]) for name in a if name in b)
+
+
+def _same(left: Curve, right: Curve) -> bool:
+    if not (len(left[0]) and len(right[0])):
         return False
-    left, right = a[column], b[column]
     few = len(right[0]) // _PROBES
     if few > 1:  # most files of a folder are no twins, which a few places tell
         some, close = _close(left, (right[0][::few], right[1][::few]))

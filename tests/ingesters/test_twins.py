@@ -118,3 +118,15 @@ def test_two_seeds_of_one_configuration_are_two_runs() -> None:
 def test_losses_at_the_ends_of_the_doubles(size: float) -> None:
     curve = curve_of(np.array([i * size for i in range(1, 41)]))
     assert same(curve, curve)
+
+
+def test_evaluations_alone_show_one_run() -> None:
+    steps, rng = np.arange(0, 9000, 900), np.random.default_rng(3)
+    batches = {"loss": (np.arange(100), 3 + rng.random(100)), "eval_loss": (steps, 4 + rng.random(10))}
+    evaluations = {"loss": (steps, 3.5 + rng.random(10)), "eval_loss": batches["eval_loss"]}
+    assert same(batches, evaluations)
+    other = {**evaluations, "eval_loss": (steps, 4 + rng.random(10))}
+    assert not same(batches, other)
+    shelf = Shelf()
+    shelf.add(batches)
+    assert (shelf.twin(other), shelf.twin(evaluations)) == (None, 0)
