@@ -2,7 +2,7 @@
 
 What it checks: the best validation loss (median of three) against the last ones: a rise by more than its noise and two
 percent, as a trend of the evaluations since or for good (none of the last two thirds of them is back within that limit),
-while the training loss goes on falling.
+while the training loss goes on falling; where its last rows rise by half as much, both do, and the model was harmed.
 
 Why it matters: from the best evaluation on, the run pays for memorising.
 
@@ -33,6 +33,8 @@ def analyze(
     if seen is None or seen.evals_after < least_evals or seen.train_change >= 0:
         return []
     gap = seen.last - seen.best
+    if seen.train_rise > 0.5 * gap:  # both rise: the run went wrong, it did not memorise
+        return []
     limit = max(rise * abs(seen.best), sigmas * seen.noise)
     if gap <= limit or (
         seen.rising < rising and (seen.evals_after < 2 * least_evals or seen.lowest_after - seen.best <= limit)

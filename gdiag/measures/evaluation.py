@@ -38,6 +38,8 @@ class Overfit:
     """Lowest smoothed validation loss of the last two thirds of the evaluations after the best [nat]."""
     train_change: float
     """Training loss at the end minus at the best [nat]."""
+    train_rise: float
+    """The same of the last three training rows alone, which show what has just begun [nat]."""
     noise: float
     """Standard deviation of one evaluation [nat]."""
     falling_since: int | None = None
@@ -60,10 +62,13 @@ def overfit(train: Curve, evaluation: Curve) -> Overfit | None:
     rising = float(np.mean(smooth[b + 1 :][j] > smooth[b + 1 :][i]))
     lowest = max(0, b - 1) + int(np.argmin(y[max(0, b - 1) : b + 2]))
     last = float(np.median(y[-min(3, after) :]))
-    change = _around(train, int(evaluation.step[-1])) - _around(train, int(evaluation.step[b]))
+    there = _around(train, int(evaluation.step[b]))
+    change = _around(train, int(evaluation.step[-1])) - there
+    until = int(np.searchsorted(train.step, evaluation.step[-1], side="right"))
+    rise = float(np.median(train.value[max(0, until - 3) : max(1, until)])) - there
     return Overfit(
         int(evaluation.step[lowest]), float(smooth[b]), float(y[lowest]), int(evaluation.step[-1]), last, after, rising,
-        float(smooth[b + 1 + after // 3 :].min()), change, noise, _falling_since(evaluation, smooth, b, noise),
+        float(smooth[b + 1 + after // 3 :].min()), change, rise, noise, _falling_since(evaluation, smooth, b, noise),
     )  # fmt: skip
 
 

@@ -42,6 +42,12 @@ def test_quiet_when_training_rises_too() -> None:
     assert analyze(validated(curve(8), train=learning() + 0.01 * np.maximum(0, np.arange(1000) - 400))) == []
 
 
+def test_quiet_where_training_has_begun_to_rise_with_it() -> None:
+    train = learning()
+    train[-5:] += 2.0  # too few rows to move its level
+    assert analyze(validated(curve(8), train=train)) == []
+
+
 def test_threshold_is_the_relative_rise() -> None:
     assert analyze(validated(curve(8)), rise=0.5) == []
 
