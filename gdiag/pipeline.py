@@ -293,6 +293,7 @@ def _facts(view: RunView, findings: Sequence[Finding]) -> RunFacts:
         first_step=begun,
         last_step=logged[-1] if logged else None,
         interval=float(pl.Series(apart).median() or 1.0) if apart else 1.0,  # type: ignore[arg-type]
+        rows=np.unique(np.concatenate([np.array(logged, dtype=np.int64), view.series("loss").nonfinite.step])),
         gaps=tuple(gaps(np.array(logged))),
         step_seconds=seconds,
         ranks=ranks or cards or None,

@@ -77,12 +77,31 @@ def regular_share(step: Ints) -> float:
 def gaps(step: Ints, *, factor: float = 5.0) -> list[tuple[int, int]]:
     """Stretches without logging: (last step before, first step after), each over `factor` usual distances.
 
-    Needs a regular log (half of the distances equal); a sampled export has no gaps but a coarser interval.
+    Usual is what is so all over the log, or around the place: where the interval changes nothing is missing. Needs a regular
+    log (half of the distances equal); a sampled export has no gaps but a coarser interval.
     """
     if len(step) < 10 or regular_share(step) < 0.5:
         return []
-    at = np.flatnonzero(np.diff(step) > factor * interval(step))
+    apart = np.diff(step)
+    at = np.flatnonzero(apart > factor * interval(step))
+    if len(at):
+        sides = np.pad(apart.astype(np.float64), AROUND, constant_values=np.nan)
+        around = np.lib.stride_tricks.sliding_window_view(sides, AROUND)
+        near = np.fmax(_middle(around[at]), _middle(around[at + AROUND + 1]))
+        at = at[~(apart[at] <= factor * near)]
     return [(int(step[i]), int(step[i + 1])) for i in at]
+
+
+AROUND = 5
+"""Distances on either side of one by which it is usual there."""
+
+
+def _middle(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Median of each row; NaN where more than half of it is missing, so that one distance at an end says nothing."""
+    few = np.count_nonzero(np.isnan(rows), axis=1) > AROUND // 2
+    found = np.full(len(rows), np.nan)
+    found[~few] = np.nanmedian(rows[~few], axis=1)
+    return found
 
 
 def _breaks_back(step: Ints) -> NDArray[np.bool_]:

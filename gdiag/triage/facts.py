@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gdiag.model import DataWindow, Value
 
 
@@ -16,6 +19,8 @@ class RunFacts:
     last_step: int | None = None
     interval: float = 1.0
     """Median distance of logged steps [step]."""
+    rows: NDArray[np.int64] | None = field(default=None, compare=False)
+    """Logged steps, ascending; None where rows are taken to be `interval` apart."""
     gaps: tuple[tuple[int, int], ...] = ()
     """Stretches without a logged row: (last step before, first step after)."""
     step_seconds: float | None = None
@@ -34,6 +39,13 @@ class RunFacts:
     """Unix seconds of the last steps that findings name, by the run's own clock."""
     formats: frozenset[str] = frozenset()
     """Formats of the run's sources."""
+
+    def apart(self, first: float, last: float) -> float:
+        """Logged rows from one step to a later one: how close two events are, whatever the interval is there."""
+        if self.rows is None or not len(self.rows):
+            return (last - first) / self.interval
+        start, end = np.searchsorted(self.rows, [first, last])
+        return float(end - start)
 
     def unlogged(self, first: float, last: float) -> int:
         """Steps between two logged ones that lie in gaps of the log: nobody knows what they cost."""

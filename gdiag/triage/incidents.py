@@ -124,21 +124,20 @@ def group(findings: tuple[Finding, ...], facts: RunFacts) -> list[list[Finding]]
     Findings are taken by onset; each joins the first event of its room that is still going on or ended a few rows
     before, else it starts its own.
     """
-    pad = NEAR_ROWS * facts.interval
     groups: list[Group] = []
     named = [f for f in findings if f.code in PATTERN]
     for finding in sorted(named, key=_by_onset):
-        home = _home(finding, groups, pad)
+        home = _home(finding, groups, facts)
         if home is None:
             home = Group(_room(finding))
             groups.append(home)
         home.members.append(finding)
     _absorb_learning(groups)
-    _absorb_exit(groups, pad)
+    _absorb_exit(groups, facts)
     _absorb_rows(groups)
     for finding in findings:
         if finding.code not in PATTERN:
-            home = _home(finding, groups, pad)
+            home = _home(finding, groups, facts)
             if home is not None:
                 home.members.append(finding)
     return [[f for f in findings if f in g.members] for g in groups]
@@ -158,7 +157,7 @@ def _by_onset(finding: Finding) -> tuple[float, float, int]:
     return (step, where.time or 0.0, LEADS.index(finding.code) if finding.code in LEADS else len(LEADS))
 
 
-def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
+def _home(finding: Finding, groups: list[Group], facts: RunFacts) -> Group | None:
     if finding.code == "GD207":
         same_layer = (
             g for g in groups if any(f.code == "GD211" and f.where.layer == finding.where.layer for f in g.members)
@@ -179,10 +178,17 @@ def _home(finding: Finding, groups: list[Group], pad: float) -> Group | None:
             continue
         if step is None and (_overlaps_in_time(finding, home) or _only_slowdown(finding, home, same)):
             return home
-        reach = HARDWARE_ROWS / NEAR_ROWS * pad if HARDWARE & {finding.code, *home.codes} else pad
-        if step is not None and home.start - reach <= step <= home.end + reach and _compatible(finding, home):
+        rows = HARDWARE_ROWS if HARDWARE & {finding.code, *home.codes} else NEAR_ROWS
+        if step is not None and _close(step, home, rows, facts) and _compatible(finding, home):
             return home
     return None
+
+
+def _close(step: float, home: Group, rows: int, facts: RunFacts) -> bool:
+    """Whether a step lies in an event or at most so many logged rows before or after it."""
+    if step < home.start:
+        return facts.apart(step, home.start) <= rows
+    return step <= home.end or facts.apart(home.end, step) <= rows
 
 
 def _alone(finding: Finding) -> bool:
@@ -237,7 +243,7 @@ def _absorb_learning(groups: list[Group]) -> None:
     groups.remove(learning)
 
 
-def _absorb_exit(groups: list[Group], pad: float) -> None:
+def _absorb_exit(groups: list[Group], facts: RunFacts) -> None:
     """A run that stops because its numbers are not finite is one incident: the numbers."""
     ended = next((g for g in groups if g.codes == {"GD008"}), None)
     if ended is None:
@@ -247,7 +253,11 @@ def _absorb_exit(groups: list[Group], pad: float) -> None:
     for home in groups:
         if not home.codes & NUMBERS:
             continue
-        soon = step is not None and abs(step - home.start) <= pad and exit_.measure("kind") == "exit"
+        soon = (
+            step is not None
+            and facts.apart(*sorted((step, home.start))) <= NEAR_ROWS
+            and exit_.measure("kind") == "exit"
+        )
         if soon or exit_.measure("numeric") is True:
             home.members.append(exit_)
             groups.remove(ended)

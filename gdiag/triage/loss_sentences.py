@@ -292,13 +292,16 @@ GREW: Final = 100.0
 
 def grew_away(case: Case) -> str | None:
     """A loss that grows for many rows until it cannot be written was lost where it began to grow."""
-    away, end = case.find("GD104"), case.find("GD101")
+    away, end = case.find("GD104", "GD102"), case.find("GD101")
     if away is None or end is None or away.where.step is None or end.where.step is None:
         return None
-    before, after = away.number("level_before"), away.number("level_after")
+    before, after, excess = (away.number(name) for name in ("level_before", "level_after", "peak_excess"))
+    if away.code == "GD102" and before is not None and excess is not None:
+        after = before + excess if away.measure("recovered") is False else None
     if before is None or after is None or not after >= GREW * max(before, 1e-300) or end.where.step <= away.where.step:
         return None
-    return f"the loss grew {after / max(before, 1e-300):.1g}-fold in the {end.where.step - away.where.step} steps before: it overflowed by growing"
+    times = after / max(before, 1e-300)
+    return f"the loss grew {times:{'.0f' if times < HUGE else '.1e'}}-fold in the {end.where.step - away.where.step} steps before: it overflowed by growing"
 
 
 def stopped_over_numbers(case: Case) -> str | None:

@@ -59,3 +59,10 @@ def test_interval_and_gaps() -> None:
     assert gaps(step) == [(490, 800)]
     assert gaps(np.sort(np.random.default_rng(1).choice(100_000, 500, replace=False))) == []
     assert regular_share(np.arange(10)) == 1
+
+
+def test_another_interval_is_no_gap() -> None:
+    dense_then_sparse = np.concatenate([np.arange(100), 930 + 971 * np.arange(60)])
+    assert gaps(dense_then_sparse) == []
+    assert gaps(np.delete(dense_then_sparse, slice(110, 117))) == [(930 + 971 * 9, 930 + 971 * 17)]
+    assert gaps(np.append(np.arange(100), 5000)) == [(99, 5000)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from gdiag.model import DataWindow, Finding, Incident, Location, Measure, Severity
 from gdiag.triage import explain, together
 from gdiag.triage.facts import RunFacts
@@ -276,6 +278,20 @@ def test_no_loss_is_said_to_recover_that_never_moved() -> None:
         finding("GD205", 30, 30, INFO, evidence=(Measure("alone", value=False), Measure("layer_kind", "embedding")))
     )
     assert incident.actions[0].startswith("The loss stays at its level")
+
+
+def test_rows_count_where_the_log_is_sparse() -> None:
+    rows = np.concatenate([np.arange(100), 930 + 971 * np.arange(60)])
+    rise = finding("GD102", 5785, 8698, WARNING, evidence=(
+        Measure("recovered", value=False), Measure("level_before", 4.4), Measure("peak_excess", 644.0),
+    ))  # fmt: skip
+    facts = RunFacts("run", first_step=0, last_step=58000, rows=rows)
+    lost = finding("GD101", 9669, 58000, CRITICAL)
+    (incident,) = incidents(rise, lost, facts=facts)
+    assert incident.onset_step == 5785
+    grown = "the loss grew 147-fold in the 3884 steps before: it overflowed by growing"
+    assert grown in next(c for c in incident.causes if c.cause == "lr_too_high").supports
+    assert len(incidents(rise, finding("GD101", 930 + 971 * 30, 58000, CRITICAL), facts=facts)) == 2
 
 
 def test_a_crash_loop_is_an_exit_whose_cause_its_end_tells() -> None:
