@@ -1,8 +1,8 @@
 """Holds the steps that a resume trained twice against one another.
 
 What it checks: where a run was taken back to a checkpoint and logged some steps again, whether the first of them has the
-loss that it had the first time, to the last digit written, and the next ones are worse (a sign test below `chance`, by
-`least` of the noise).
+loss that it had the first time, to the last digit written, and the next ones are worse (Wilcoxon's signed ranks below
+`chance`, by `least` of the noise in the median).
 
 Why it matters: the same first loss proves that weights and batch are the same; losses that leave it from then on prove
 that the updates are not: moments that were not loaded. A whole checkpoint gives each loss again. Another learning rate
@@ -13,8 +13,6 @@ from the same checkpoint: the replayed losses must be those of before.
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 from gdiag.measures.replays import Replay, replays
 from gdiag.measures.run import RunView
@@ -35,18 +33,8 @@ def analyze(run: RunView, *, chance: float = 0.005, least: float = 0.1, most: in
         most: findings.
     """
     seen = [r for r in replays(run.paths) if r.same_start and not r.other_rate]
-    worse = [r for r in seen if r.excess >= least * r.noise and _by_chance(r) <= chance]
+    worse = [r for r in seen if r.excess >= least * r.noise and r.chance <= chance]
     return [_finding(run, replay, least) for replay in worse[:most]]
-
-
-def _by_chance(replay: Replay) -> float:
-    """Probability that at least so many of the differing rows are worse, each with a chance of one half."""
-    rows, worse = replay.differing, replay.worse
-    # By logarithms: beyond a thousand rows neither the coefficients nor the power of two are floats.
-    factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, rows + 1)))))
-    k = np.arange(worse, rows + 1)
-    terms = factorials[rows] - factorials[k] - factorials[rows - k] - rows * np.log(2.0)
-    return min(1.0, float(np.exp(terms).sum()))
 
 
 def _finding(run: RunView, replay: Replay, least: float) -> Finding:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from scipy.stats import wilcoxon
 
-from gdiag.measures.baseline import row_noise
+from gdiag.measures.baseline import Floats, row_noise
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.parameters import last_digit
 
@@ -41,6 +42,8 @@ class Replay:
     """Later rows that differ."""
     excess: float
     """Median difference of the later rows, nat."""
+    chance: float
+    """Probability of later rows so much worse, were both trainings alike (Wilcoxon's signed ranks of those that differ)."""
     noise: float
     other_rate: bool
     """The learning rate, where logged, is not that of the first training."""
@@ -68,11 +71,16 @@ def replays(paths: Sequence[Path]) -> list[Replay]:
             Replay(
                 int(loss.step[again[0]]), int(loss.step[again[-1]]), int(again[0]), len(again),
                 bool(same[0]) and unit <= CHANCE * noise, int((change[differs] > 0).sum()),
-                int(differs.sum()), float(np.median(change)), noise,
+                int(differs.sum()), float(np.median(change)), _by_chance(change[differs]), noise,
                 _other_rate(tail, paths[0]),
             )
         )  # fmt: skip
     return found
+
+
+def _by_chance(change: Floats) -> float:
+    change = change[np.isfinite(change)]
+    return float(wilcoxon(change, alternative="greater").pvalue) if len(change) else 1.0
 
 
 def _other_rate(tail: Path, trajectory: Path) -> bool:

@@ -39,6 +39,15 @@ def test_fires_where_the_same_start_is_left_for_the_worse() -> None:
     assert finding.number("replay_excess") == pytest.approx(0.05, rel=0.3)
 
 
+def test_what_fades_counts_by_its_size() -> None:
+    row = np.arange(ROWS)
+    fading = 0.12 * 0.5 ** (row / 6) * (row > 0)
+    change = fading + 0.01 * np.cos(2.2 * row) * (row > 0)  # the last rows differ either way
+    assert 0.6 < float(np.mean(change[1:] > 0)) < 0.85
+    (finding,) = analyze(resumed(np.asarray(change, dtype=np.float64), digits=6), least=0.02)
+    assert finding.where.step == 500
+
+
 @pytest.mark.parametrize(
     "change",
     [
