@@ -110,6 +110,8 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Quantity], ...]:
 _WRAPPERS = re.compile(
     r"(?:^|(?<=[./]))(?:_?module|_fsdp_wrapped_module|_orig_mod|_checkpoint_wrapped_module|_fpw_module|_forward_module)[./]"
 )
+_CONTAINER = re.compile(r"^(?:layers?|modules?|(?:per|by)_layer)/(?=[^/\d][^/]*$)", re.IGNORECASE)
+"""The name of a log's own table of layers: layers/blocks.0.fc, but not layers/0/fc, which is a path."""
 _SUBSCRIPT = re.compile(r"\[['\"]?([^\[\]'\"]+)['\"]?\]")
 """A step of a path in brackets, as jax.tree_util.keystr and lists of modules print it."""
 _BLOCK = re.compile(
@@ -189,11 +191,12 @@ def parse(name: str) -> tuple[Quantity, str] | None:
 
 
 def clean(layer: str) -> str:
-    """The path without wrapper parts: module.model._orig_mod.layers.0 → model.layers.0, ['params']['h_0'] → params.h_0."""
+    """The path without wrapper parts: module.model._orig_mod.layers.0 → model.layers.0, ['params']['h_0'] → params.h_0,
+    layers/blocks.0.fc → blocks.0.fc."""
     path = layer.strip().strip("/")
     if "[" in path:
         path = _SUBSCRIPT.sub(r".\1", path).strip(".")
-    return _WRAPPERS.sub("", path)
+    return _WRAPPERS.sub("", _CONTAINER.sub("", path, count=1))
 
 
 def catalogue(found: dict[str, tuple[Quantity, str]]) -> tuple[LayerColumn, ...]:

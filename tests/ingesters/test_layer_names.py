@@ -360,3 +360,12 @@ def test_one_row_of_blocks_keeps_its_numbers() -> None:
 def test_the_block_of_a_layer(layer: str, path: str) -> None:
     (column,) = catalogue({f"grad_norm:{layer}": ("grad_norm", layer)})
     assert column.block == path
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("layers/blocks.0.out", "blocks.0.out"), ("layers/wte", "wte"), ("per_layer/h.3", "h.3"), ("layers/0/mlp", "layers/0/mlp"),
+     ("layers/0", "layers/0"), ("layers/mlp/wi_0", "layers/mlp/wi_0"), ("layers.0.mlp", "layers.0.mlp")],
+)  # fmt: skip
+def test_the_logs_own_table_is_no_part_of_a_path(name: str, path: str) -> None:
+    assert clean(name) == path
