@@ -24,7 +24,7 @@ import numpy as np
 from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import is_alone
 from gdiag.measures.attribution import Attribution, layer_events
-from gdiag.measures.layers import FIRST_ROWS
+from gdiag.measures.layers import FIRST_ROWS, Floats
 from gdiag.measures.rank_departure import APART, departure
 from gdiag.measures.rank_layers import first_rank_layer
 from gdiag.measures.ranks import Outlier, RankTable, binomial_tail, by_rank, nonfinite_ranks, outliers, rank_deviation
@@ -35,6 +35,8 @@ CODE = "GD402"
 NAME = "rank-outlier"
 NEEDS: tuple[str, ...] = ("steps.rank|layers.rank",)
 OWN = ("grad_norm", "loss")
+HABIT_ROWS, HABIT_SHARE = 20, 0.75
+"""Rows from which on two outliers of a rank are two, and the share of one, in log units, that makes the other as large."""
 
 
 def analyze(
@@ -133,7 +135,7 @@ def _without_its_loss(run: RunView, tables: dict[str, RankTable], ratio: float) 
     losses = {(h.step, h.rank): h for h in outliers(loss, z=3.0, ratio=1.1)}
     for row, r in np.argwhere(far > np.maximum(np.log(ratio), 1.5 * usual)).tolist():
         step, rank = int(norm.step[row]), norm.ranks[r]
-        if (step, rank) in losses or step not in loss.step:
+        if (step, rank) in losses or step not in loss.step or _habit(far[:, r], row, usual[r]):
             continue
         times = float(np.exp(min(700.0, far[row, r])))
         text = f"Gradient norm of rank {rank} is {multiple(times)} times the other ranks' at step {step} while its loss is ordinary"
@@ -143,6 +145,12 @@ def _without_its_loss(run: RunView, tables: dict[str, RankTable], ratio: float) 
         )  # fmt: skip
         return [Finding(CODE, NAME, Severity.WARNING, text, _where(run, step, step, rank), evidence)]
     return []
+
+
+def _habit(far: Floats, row: int, usual: float) -> bool:
+    """Whether a rank goes nearly as far at other times, and not twice as far as another does: tails of few samples, no fault."""
+    apart = np.abs(np.arange(len(far)) - row) > HABIT_ROWS
+    return bool(far[row] <= 2 * usual and (far[apart] >= HABIT_SHARE * far[row]).any())
 
 
 def _not_finite(run: RunView, tables: dict[str, RankTable]) -> list[Finding]:

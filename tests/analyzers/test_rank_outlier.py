@@ -86,6 +86,17 @@ def test_a_norm_that_its_own_loss_does_not_explain(count: int) -> None:
     assert analyze(layered(rank_steps=ranks)) == []
 
 
+def test_a_rank_that_goes_as_far_at_other_times_has_a_heavy_tail() -> None:
+    ranks = local(2)
+    ranks[0]["grad_norm"][250] *= 4
+    for row in (150, 400):
+        ranks[1]["grad_norm"][row] *= 9
+    assert analyze(layered(rank_steps=ranks)) == []
+    ranks[1]["grad_norm"][400] *= 8
+    (finding,) = analyze(layered(rank_steps=ranks))
+    assert (finding.where.step, finding.where.rank) == (400, 1)
+
+
 def test_layers_that_leave_as_often_on_other_ranks_are_chance() -> None:
     ranks = {
         r: {n: v * np.exp(np.random.default_rng(r).normal(0, 0.05, 300)) for n, v in norms(300).items()}
