@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
-from gdiag.ingesters import mllog
+import pytest
+
+from gdiag.errors import InputError
+from gdiag.ingesters import load, mllog
 from tests.ingesters.console_samples import read
 
 
@@ -75,3 +79,20 @@ def test_seconds_stay_seconds_where_the_step_counts_samples() -> None:
     reading = read(mllog, "\n".join(lines) + "\n")
     assert reading.steps is not None
     assert reading.steps["step_time"].to_list() == [8.5] * 39
+
+
+def test_training_rows_that_the_program_prints_itself_are_read(tmp_path: Path) -> None:
+    form = "Iteration: {:6d}, Loss function: {:.5f}, Average Loss: {:.5f}"
+    lines = [event("run_start", None), *(form.format(10 * i, 9 - i / 100, 9 - i / 200) for i in range(1, 41))]
+    lines += [event("eval_accuracy", 0.2, epoch_num=1), event("run_stop", None, status="success")]
+    (tmp_path / "result_0.txt").write_text("\n".join(lines) + "\n")
+    records = load([tmp_path / "result_0.txt"])
+    assert records.steps.drop_nulls("loss")["step"].to_list() == [10 * i for i in range(1, 41)]
+    assert records.runs[0].exit == "clean"
+    assert "between its MLLOG events" in records.sources[0].notes[-1]
+
+
+def test_events_without_a_row_are_still_refused(tmp_path: Path) -> None:
+    (tmp_path / "result_0.txt").write_text("\n".join([event("run_start", None)] * 9) + "\n")
+    with pytest.raises(InputError, match="without a readable step line"):
+        load([tmp_path / "result_0.txt"])
