@@ -2,8 +2,8 @@
 
 `--- epoch 147 ---` then `train/loss     : 6.17`, or `Epoch 0/24`, a rule, then `train Loss: 0.63 Acc: 0.69` and
 `val Loss: 0.24 Acc: 0.90`, or Coqui's `--> TIME: … -- STEP: 25/496 -- GLOBAL_STEP: 25` then `| > loss: 3.63  (3.53)`, or
-`current step: 25th step` then `batch loss:3.9`. Where a
-name comes again in a block the last value counts.
+`current step: 25th step` then `batch loss:3.9`. Blocks that end with their counter (Ray Tune prints the keys of a result
+in order of name, `training_iteration: 2` behind the losses) belong to it. Where a name comes again in a block the last value counts.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ _SNIFF: Final = re.compile(
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr"})
 _LONGEST: Final = 60
 """Lines of a block that are looked at."""
+_LONGEST_RESULT: Final = 250
+"""The same above a counter that closes its block."""
+_NAME: Final = r"^\W*([A-Za-z][\w ]*?)\s*[:=]"
+_MOST: Final = 0.6
+"""Share of the names between two counters that stand above the first one too where a counter closes its block."""
 
 
 def recognise(given: Input) -> float:
@@ -53,8 +58,10 @@ def read(given: Input, options: Options) -> Reading:
     )
     heads = heads.unnest("h").drop_nulls("step").select(pl.all().cast(pl.Int64, strict=False))
     body = table.filter(pl.col("text").str.contains(_BODY) & ~pl.col("text").str.contains(_BAR))
-    body = body.join_asof(heads.select("line", "step", pl.col("line").alias("head")), on="line", strategy="backward")
-    body = body.filter(pl.col("line") - pl.col("head") <= _LONGEST)
+    above = _counter_closes(body, heads["line"])
+    heads_of = heads.select("line", "step", pl.col("line").alias("head"))
+    body = body.join_asof(heads_of, on="line", strategy="forward" if above else "backward")
+    body = body.filter((pl.col("line") - pl.col("head")).abs() <= (_LONGEST_RESULT if above else _LONGEST))
     rows: dict[int, dict[str, float]] = {}
     for _, text, step, head in body.iter_rows():
         row = rows.setdefault(head, {"line": head, "step": step})
@@ -68,6 +75,22 @@ def read(given: Input, options: Options) -> Reading:
     wide = pl.DataFrame(list(rows.values()), schema={n: pl.Int64 if n in whole else pl.Float64 for n in names})
     totals = heads["total"].drop_nulls()
     config = {"total_steps": int(totals[0])} if len(totals) else {}
-    notes = ("console of an unknown program: metrics below lines that name an epoch or a step",)
+    where = "above" if above else "below"
+    notes = (f"console of an unknown program: metrics {where} lines that name an epoch or a step",)
     quiet = table.filter(~pl.col("line").is_in(body["line"].implode()))
     return console.finish(given, options, FORMAT, Found(quiet, wide, console.no_rejects(), notes, {**config}))
+
+
+def _counter_closes(body: pl.DataFrame, heads: pl.Series) -> bool:
+    """Whether counters stand below their metrics: what comes between two of them stood above the first and not below the last.
+
+    Settings that a program prints at its start do not come again.
+    """
+    if heads.len() < 2:
+        return False
+    names = body.select("line", pl.col("text").str.extract(_NAME).alias("name"))
+    first, last = int(heads[0]), int(heads[-1])
+    above, below = (set(names.filter(where)["name"]) for where in (pl.col("line") < first, pl.col("line") > last))
+    between = set(names.filter(pl.col("line").is_between(first + 1, last - 1))["name"])
+    many = _MOST * len(between)
+    return bool(between) and len(above & between) >= many > len(below & between)

@@ -53,3 +53,26 @@ def test_words_around_the_number_of_a_step(tmp_path: Path, head: str, name: str)
 def test_a_long_line_below_a_header_is_looked_at_once() -> None:
     """As many looks as letters, not their square: 64 KiB of one word took over a minute."""
     assert epoch_blocks.recognise(given("step 1\n" + "a" * 65_000)) == 0.0
+
+
+def test_a_counter_below_its_metrics(tmp_path: Path) -> None:
+    block = (
+        "Result for PPO_env_{i:05d}:\n  done: false\n  info:\n    learner:\n      cur_lr: 5.0e-05\n      total_loss: {loss}\n"
+        "  time_this_iter_s: 11.5\n  timestamp: {time}\n  training_iteration: {i}\n  trial_id: 0339b_00000\n\n"
+    )
+    log = "seed: 3\nworkers: 4\n" + "".join(
+        block.format(i=i, loss=400 / i, time=1_620_835_217 + 11 * i) for i in range(1, 9)
+    )
+    (tmp_path / "tune.log").write_text(log)
+    records = load([tmp_path / "tune.log"])
+    assert records.sources[0].format == epoch_blocks.FORMAT
+    assert records.steps["step"].to_list() == list(range(1, 9))
+    assert records.steps["loss"].to_list() == pytest.approx([400 / i for i in range(1, 9)])
+    assert records.steps["step_time"].to_list() == [11.5] * 8
+
+
+def test_settings_above_the_first_counter_are_no_block(tmp_path: Path) -> None:
+    settings = "".join(f"setting{i}: {i}\n" for i in range(40))
+    log = settings + "".join(f"Epoch {i}/9\nloss: {4 / i}\nlr: 0.1\n" for i in range(1, 9))
+    (tmp_path / "run.log").write_text(log)
+    assert load([tmp_path / "run.log"]).steps["loss"].to_list() == pytest.approx([4 / i for i in range(1, 9)])
