@@ -24,7 +24,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "loss": (
         "loss", "train_loss_step", "lm_loss", "train_loss", "reduced_train_loss", "crossentropyloss", "ce_loss",
         "cross_entropy_loss", "cross_entropy", "crossentropy", "xent", "languagecrossentropy", "global_avg_loss",
-        "loss_metrics_global_avg_loss", "loss_train_total", "loss_total", "total_loss", "loss_train", "loss_out",
+        "loss_metrics_global_avg_loss", "loss_train_total", "loss_total", "total_loss", "tot_loss", "loss_train", "loss_out",
         "lm_loss_vs_samples", "train_mean_nll", "mean_nll", "nll_loss", "nll", "step_loss", "train_loss_local",
         "loss_local", "loss_avg", "avg_loss", "avr_loss", "mean_loss", "loss_mean", "running_loss", "smooth_loss", "trl", "lmloss",
         "policy_loss", "actor_pg_loss", "pg_loss", "mlm_loss", "masked_lm_loss", "objective_loss", "objective", "cost",
@@ -38,14 +38,14 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "grad_norm_before_clip", "grad_norm_pre_clip", "pre_clip_grad_norm", "grad_norm_unclipped", "grad_norm_raw",
         "unclipped_grad_norm", "gradnorm", "grad_2_0_norm_total", "grad_2_norm_total", "grad_l2_norm", "grad_norm_l2",
         "model_grad_norm", "actor_grad_norm", "critic_grad_norm", "grad_norm_vs_samples", "grad_norm_mean", "grad_norm_avg",
-        "global_norm", "norm", "gradients_norm", "grad",
+        "global_norm", "grad_gnorm", "norm", "gradients_norm", "grad",
     ),
     "grad_norm_clipped": (
         "grad_norm_clipped", "clipped_grad_norm", "grad_norm_after_clip", "grad_norm_post_clip", "post_clip_grad_norm",
         "grad_norm_after_clipping",
     ),
     "lr": (
-        "lr", "learning_rate", "current_lr", "current_learning_rate", "learningrate", "lr_scheduler_lr", "lr_vs_samples",
+        "lr", "learning_rate", "current_lr", "current_learning_rate", "cur_lr", "learningrate", "lr_scheduler_lr", "lr_vs_samples",
         "learning_rate_vs_samples", "step_lr", "base_lr", "max_lr", "lr_0", "lr_group0", "lr_group_0", "learning_rate_group0",
         "learning_rate_0", "lr_default", "actor_lr", "lrm", "x_lr0",
     ),
@@ -184,12 +184,16 @@ _PREFIX = re.compile(
     r"^(train|training|trainer|metrics?|learning|optim|optimizer|perf|performance|model|stats|charts|runtime|timing|"
     r"monitoring|main|throughput|device|speed|time|log|global|data|memory|misc|state|debug|losses|lr|rl|actor)_(?=.)"
 )
+_OF_A_PART = re.compile(r"^(?:rl|actor)_")
+_PART: Final = 200
+"""A loss with such a prefix is one of several: a total is the better one."""
 _EVAL = re.compile(
-    r"(^|_)(val|valid|validation|eval|evaluation|evals|test|dev|holdout|heldout|tel)(?=_|\d|$)|_vs_validation|lm_loss_validation"
+    r"(^|_)(val|valid|validation|eval|evaluation|evals|test|testing|dev|holdout|heldout|tel)(?=_|\d|$)|_vs_validation|lm_loss_validation"
 )
 _FAMILIES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"^(?:optim_)?(?:lr|learning_rate)_[a-z0-9_]+$"), "lr"),
-    (re.compile(r"^grad_(?:\d+_\d+|\d+)_norm_total$"), "grad_norm"),
+    (re.compile(r"(^|_)cur(?:rent)?_lr$"), "lr"),
+    (re.compile(r"^grad_(?:\d+_\d+|\d+)_norm_total$|_grad_gnorm$"), "grad_norm"),
     (re.compile(r"(^|_)[a-uw-z]?loss(_\d+)?$"), "loss"),
 )
 _NO_LOSS = re.compile(r"frac|finite|skip|coef|weight|scale|best|final|threshold")
@@ -247,7 +251,7 @@ def claim(name: str) -> Claim | None:
         cut = _PREFIX.sub("", text, count=1)
         if cut == text:
             break
-        text, weaker = cut, weaker + 1
+        text, weaker = cut, weaker + (_PART if _OF_A_PART.match(text) else 1)
     return None
 
 
@@ -267,7 +271,7 @@ def _eval_claim(text: str) -> Claim | None:
     if text in {"eval_accuracy_is_loss", "tel"} or _LOSS.search(text):
         order = ("eval_loss", "val_loss", "validation_loss", "valid_loss")
         first = order.index(text) if text in order else 10
-        late = 5 if re.search(r"(^|_)test(_|$)", text) else 0
+        late = 5 if re.search(r"(^|_)test(?:ing)?(_|$)", text) else 0
         return Claim("eval_loss", first + late + (2 * text.count("_") if first == 10 else 0))
     return None
 

@@ -24,12 +24,14 @@ FORMAT: Final = "console-generic"
 _LOOK: Final = 1500
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step_time", "tokens_per_s", "loss_scale"})
 _WORTH: Final = re.compile(
-    r"(?:step|iter(?:ation)?|epoch|update|batch|train(?:ing)?)s?[^\n\w]{0,16}\d|(?:^|\s)\[\d+\] ", re.IGNORECASE
+    r"(?:step|iter(?:ation)?|\bit|epoch|update|batch|train(?:ing)?)s?[^\n\w]{0,16}\d|(?:^|\s)\[\d+\] ", re.IGNORECASE
 )
 _STEPS: Final = tuple(
     re.compile(rf"(?<![\w.])({words})(\s*[:=#]?\s*[\[(]?\s*)(?=\d{behind})", re.IGNORECASE)
     for words, behind in (
+        (r"global[ _-]?(?:steps?|iter(?:ation)?s?|updates?)", ""),
         (r"(?:global[ _-]?)?(?:steps?|iter(?:ation)?s?|updates?|batch)", ""),
+        ("it", r"\d*/\d+\b"),
         ("epoch", ""),
         ("training", r"\d*/\d+\]"),
         ("train", r"[^\n\[]{0,20}\[\s*\d+/\d+"),
@@ -114,10 +116,10 @@ def _canonical(name: str) -> str:
 def _first_step(line: str) -> tuple[str, str, tuple[str, ...]] | None:
     """The literal before the step, its label and the names behind it."""
     message = plain.peel(line)[1]
-    if _BARE.match(message):
+    match = next((m for pattern in _STEPS if (m := pattern.search(message)) is not None), None)
+    if _BARE.match(message) and (match is None or match[1].lower() == "epoch"):
         names = tuple(n for n, _ in tokens.pairs(message.split("]", 1)[1], None))
         return ("[", "[step]", names) if len(names) > 1 else None
-    match = next((m for pattern in _STEPS if (m := pattern.search(message)) is not None), None)
     if match is None or match.start() > 200:
         return None
     separated = match[2].strip() != ""

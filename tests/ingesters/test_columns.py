@@ -15,15 +15,15 @@ from gdiag.ingesters.columns import canonicalise
 from gdiag.ingesters.reading import Options
 
 NAMES = {
-    "loss": "loss, train/loss, train_loss, lm_loss, lm loss, Training Loss, reduced_train_loss, train/CrossEntropyLoss, train/CE loss, "
+    "loss": "loss, tot_loss, train/loss, train_loss, lm_loss, lm loss, Training Loss, reduced_train_loss, train/CrossEntropyLoss, train/CE loss, "
     "loss_metrics/global_avg_loss, metrics/train/LanguageCrossEntropy, loss/out, learning/loss, learning/lm_loss, trl, train_mean_nll",
-    "eval_loss": "eval_loss, eval/loss, val_loss, val/loss, validation/loss, validation_metrics/loss, eval/c4/CrossEntropyLoss, "
+    "eval_loss": "eval_loss, testing.loss, eval/loss, val_loss, val/loss, validation/loss, validation_metrics/loss, eval/c4/CrossEntropyLoss, "
     "valid loss, test/nll, lm_loss_validation, lm loss validation, evaluation/loss, tel",
     "grad_norm": "grad_norm, train/grad_norm, grad norm, grad-norm, gnorm, gradient_norm, norm, optim/total_grad_norm, "
     "optim/total grad norm, l2_norm/grad/global, learning/grad_norm, learning/raw_grad_norm, grad/norm/total, grad_2.0_norm_total, "
     "actor/grad_norm, grad_norm_square, gradient-norm",
     "grad_norm_clipped": "grad_norm_clipped",
-    "lr": "lr, learning_rate, train/lr, train/learning_rate, learning rate, learning-rate, learning/current_learning_rate, lr_0, actor/lr",
+    "lr": "lr, learning_rate, train/lr, train/learning_rate, learning rate, learning-rate, learning/current_learning_rate, lr_0, actor/lr, cur_lr",
     "step_time": "elapsed_time_per_iteration_ms, elapsed time per iteration (ms), elapsed time per iteration (s), iteration-time, "
     "time_per_iteration_ms, runtime/iteration_time, train_step_timing in s, train_step_time, time_metrics/end_to_end(s), "
     "speed/curr_iter_time, throughput/duration, perf/step_time_seconds, perf/step_time_s, dt, iter_time, time/step, timing_s/step, "
@@ -268,3 +268,23 @@ def test_a_fraction_among_whole_steps_is_damage() -> None:
     got = canonicalise(frame, Options())
     assert got.steps["step"].to_list() == [*range(100)]
     assert "epoch" not in got.steps.columns
+
+
+def test_a_total_is_a_better_loss_than_that_of_a_part() -> None:
+    frame = pl.DataFrame({"step": range(5), "rl_loss": [0.1] * 5, "tot_loss": [2.5] * 5})
+    assert canonicalise(frame, Options()).columns["loss"] == "tot_loss"
+    assert canonicalise(frame.drop("tot_loss"), Options()).columns["loss"] == "rl_loss"
+
+
+def test_names_deep_in_the_results_of_a_policy() -> None:
+    path = "info/learner/default_policy/learner_stats"
+    cells = {"total_loss": 2.5, "cur_lr": 5e-5, "grad_gnorm": 1.5, "policy_loss": 0.1}
+    frame = pl.DataFrame({"training_iteration": range(5), **{f"{path}/{name}": [x] * 5 for name, x in cells.items()}})
+    frame = frame.with_columns(pl.lit(1e-3).alias("config/lr"))
+    columns = canonicalise(frame, Options()).columns
+    assert {c: n.rpartition("/")[2] for c, n in columns.items()} == {
+        "step": "training_iteration",
+        "loss": "total_loss",
+        "lr": "cur_lr",
+        "grad_norm": "grad_gnorm",
+    }

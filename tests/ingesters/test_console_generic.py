@@ -35,6 +35,22 @@ def test_unknown_forms(form: str) -> None:
     assert any("fairly sure" in note and "unknown program" in note for note in reading.source.notes)
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "train | inner iter:   {inner}/  8 | ppo epoch:  2/ 4 | global iter:  {step}/ 5000| tot_loss: {loss} | rl_loss: -0.04",
+        "worker  | [{rank}] Finished training it {step}/150 of epoch 0, 439.75 ms/it, loss {loss}, accuracy 74.972 %",
+        "[{rank}] finished it {step}/150 of epoch 0, loss {loss}",
+    ],
+)
+def test_the_counter_of_the_whole_run_is_the_step(form: str) -> None:
+    log = "".join(form.format(step=i, inner=i % 3, rank=i % 2, loss=v) + "\n" for i, v in enumerate(VALUES, 1))
+    steps = read(console_generic, log).steps
+    assert steps is not None
+    assert steps["step"].to_list() == list(range(1, 25))
+    assert steps["loss"].to_list() == pytest.approx(VALUES)
+
+
 def test_steps_that_begin_again_every_epoch_are_counted_on() -> None:
     lines = [
         f"Epoch [{e}/2], Step [{s}/600], Loss: {VALUES[(e - 1) * 6 + s // 100 - 1]}"
