@@ -95,37 +95,48 @@ def read(data: Bytes, starts: Places, places: Places, forms: Sequence[Form], fou
         found: where the numbers go.
     """
     rows = _bytes(data, starts[places], len(forms[0].least))
+    rows[:, forms[0].length :] = 0
     some = rows[:: max(1, len(rows) // _SOME)]
-    likely = sorted(forms, key=lambda form: -int(_fits(some, form).sum())) if len(forms) > 1 else forms
-    for form in likely:
-        low, high = _span(rows, form)
-        if _all_fit(low, high, form):
-            _take(rows, places, low, high, form, found)
+    left = np.ones(len(rows), dtype=bool)
+    for form in sorted(forms, key=lambda form: -int(_fits(some, form).sum())) if len(forms) > 1 else forms:
+        mine = np.flatnonzero(left & _fits(rows, form, _apart(form, forms)))
+        taken = rows if len(mine) == len(rows) else rows[mine]
+        low, high = _span(taken, form)
+        if not _all_fit(low, high, form):
+            right = _fits(taken, form)
+            mine, taken = mine[right], taken[right]
+            low, high = _span(taken, form)
+        _take(taken, places[mine], low, high, form, found)
+        left[mine] = False
+        if not left.any():
             return
-        right = _fits(rows, form)
-        if right.any():
-            taken = rows[right]
-            _take(taken, places[right], *_span(taken, form), form, found)
-            rows, places = rows[~right], places[~right]
+
+
+def _apart(form: Form, forms: Sequence[Form]) -> Places:
+    """The first word of eight bytes in which the form differs from each of the others."""
+    others = np.array([other.least for other in forms]).view("<u8") != form.least.view("<u8")
+    return np.unique(others.argmax(axis=1)[others.any(axis=1)])
 
 
 def _take(rows: Bytes, places: Places, low: Bytes, high: Bytes, form: Form, found: Found) -> None:
     """The numbers of lines of the form."""
     exact: Mask | bool = True
     for number, values in zip(form.numbers, found.values, strict=True):
-        digits = _whole(rows, number.digits, low, high) * number.sign
+        digits = _whole(rows, number.digits, low, high)
         if not number.exponent:
-            values[places] = digits / _TENS[number.decimals]
+            values[places] = digits / (number.sign * _TENS[number.decimals])
             continue
         power = number.rising * _whole(rows, number.exponent, low, high) - number.decimals
         exact &= np.abs(power) <= _EXACT
-        values[places] = digits * _TENS.take(power, mode="clip") / _TENS.take(-power, mode="clip")
+        values[places] = digits * (number.sign * _TENS).take(power, mode="clip") / _TENS.take(-power, mode="clip")
     found.taken[places], found.prefix[places] = exact, form.prefix
 
 
 def fits(data: Bytes, starts: Places, form: Form) -> Mask:
     """Which of the lines that begin there, all of the form's length, are of the form."""
-    return _fits(_bytes(data, starts, len(form.least)), form)
+    rows = _bytes(data, starts, len(form.least))
+    rows[:, form.length :] = 0
+    return _fits(rows, form)
 
 
 def _bytes(data: Bytes, starts: Places, width: int) -> Bytes:
@@ -144,10 +155,10 @@ def _bytes(data: Bytes, starts: Places, width: int) -> Bytes:
 
 
 def _span(rows: Bytes, form: Form) -> tuple[Bytes, Bytes]:
-    """The least and the greatest byte of all lines at every place."""
+    """The least and the greatest byte of all lines at every place; of no lines what no form has."""
     rows = rows[:, : form.length]
-    low: Bytes = np.minimum.reduce(rows, axis=0)
-    high: Bytes = np.maximum.reduce(rows, axis=0)
+    low: Bytes = np.minimum.reduce(rows, axis=0, initial=0xFF)
+    high: Bytes = np.maximum.reduce(rows, axis=0, initial=0)
     return low, high
 
 
@@ -181,16 +192,15 @@ def _whole(rows: Bytes, places: tuple[int, ...], low: Bytes, high: Bytes) -> Pla
     return value
 
 
-def _fits(rows: Bytes, form: Form) -> Mask:
-    """Whether literals are the form's and digits are digits, eight bytes at a time; what stands behind the line is lost.
+def _fits(rows: Bytes, form: Form, words: Places | slice = slice(None)) -> Mask:
+    """Whether literals are the form's and digits are digits, eight bytes at a time, in all words or some.
 
     Less its own literal, or less '0', a byte that fits is 0, or 0 to 9; only what is more carries the top bit or takes it by
     the addition (S. E. Anderson, Bit Twiddling Hacks: a byte greater than n). What a byte carries over into the next one
     changes nothing: its own top bit is then set already.
     """
-    rows[:, form.length :] = 0
-    odd = rows.view("<u8") ^ form.least.view("<u8")
-    over = odd + form.room.view("<u8")
+    odd = rows.view("<u8")[:, words] ^ form.least.view("<u8")[words]
+    over = odd + form.room.view("<u8")[words]
     odd |= over
     right: Mask = np.bitwise_or.reduce(odd, axis=1) & _TOPS == 0
     return right

@@ -28,8 +28,8 @@ _LENGTHS: Final = 64
 """Lengths of lines that are looked at, those of most lines first."""
 _MISSES: Final = 3
 """Forms that fit under a twentieth of the lines of their length before the others are left."""
-_AT_ONCE: Final = 1 << 22
-"""Bytes of lines that are worked on at a time: enough for two threads to seldom wait for one another."""
+_AT_ONCE: Final = 1 << 21
+"""Bytes of lines that are worked on at a time: enough for two threads to seldom wait for one another, few enough to stay near."""
 THREADS: Final = 2
 """Parts worked on side by side: numpy lets another thread go on while it works, but between its calls each waits for the
 interpreter, so that more threads would wait for one another; two processors stand in any machine."""
