@@ -121,7 +121,8 @@ def scan(
     first, last = (int(str(steps["line"].min())), int(str(steps["line"].max()))) if len(steps) else (None, 0)
     if not len(rest):
         return Evidence(None, _exit([], last, finished=finished))
-    hits = rest.filter(pl.col("text").str.contains_any(list(_NEEDLES), ascii_case_insensitive=True))
+    likely = _with_any(rest, (*_NEEDLES, *machine_lines.WORDS))
+    hits = _with_any(likely, _NEEDLES)
     rows: list[dict[str, object]] = []
     ends: list[tuple[int, str]] = []
     tails = _tracebacks(rest, hits)
@@ -140,7 +141,7 @@ def scan(
         if end:
             ends.append((line, end))
         rows.append(row)
-    machine = machine_lines.among(rest, tz, year)[0].head(_MOST)
+    machine = machine_lines.among(likely, tz, year)[0].head(_MOST)
     machine = machine.filter(pl.col("kind") != "oom")  # what a program says of it may be the end of a traceback
     taken = set(machine["line"])
     events = _placed(_events([row for row in rows if row["line"] not in taken], tz), steps, ())
@@ -148,6 +149,11 @@ def scan(
         reported = _placed(machine, steps, ("rank", "host", "bus_id", "value"))
         events = pl.concat([e for e in (events, reported) if len(e)], how="diagonal").sort("line")
     return Evidence(events if len(events) else None, _exit(ends, last, finished=finished))
+
+
+def _with_any(table: pl.DataFrame, words: Sequence[str]) -> pl.DataFrame:
+    """Lines with one of the words in whatever case."""
+    return table.filter(pl.col("text").str.contains_any(list(words), ascii_case_insensitive=True))
 
 
 def launches(text: str) -> bool:

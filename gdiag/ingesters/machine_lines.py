@@ -43,6 +43,8 @@ _OOM: Final = re.compile(r"CUDA out of memory|Out of memory: Killed process|oom-
 
 _GOES_ON: Final = re.compile(r"^\s+NVRM:|^0, vendor err|^milliseconds")
 """Second lines of messages that a terminal broke."""
+WORDS: Final = (*NEEDLES, "NVRM:", "0, vendor err", "milliseconds")
+"""Of which every line has one that may hold an event or go on with one."""
 
 _BOOT: Final = re.compile(r"^(?:\d+,\d+,\d+,\S*;|\[ *\d+\.\d+\])")
 _CTIME: Final = re.compile(r"\[?((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} +\d+ \d\d:\d\d:\d\d \d{4})\]?")
