@@ -41,8 +41,8 @@ _LOSSES: Final = ("lm loss", "lm_loss", "loss", "sop loss", "mlm loss")
 _NORMS: Final = ("grad norm", "grad_norm")
 _SKIPPED: Final = ("number of skipped iterations", "number_of_skipped_iterations")
 _NANS: Final = ("number of nan iterations", "number_of_nan_iterations")
-_EVAL: Final = (
-    r"(?i)validation loss at (?:iteration (?P<step>\d+)|the end of training).*?(?:lm[ _])?loss value:\s*(?P<loss>\S+)"
+_EVAL: Final = re.compile(
+    r"validation loss at (?:iteration (\d+)|the end of training).*?loss value:\s*(\S+)", re.IGNORECASE
 )
 
 
@@ -123,15 +123,16 @@ def _absent_loss(wide: pl.DataFrame) -> pl.DataFrame:
 
 def _with_validation(wide: pl.DataFrame, evaluations: pl.DataFrame) -> pl.DataFrame:
     """`wide` with a row for each of the lines (`line`, `text`) that say a validation loss."""
-    said = evaluations.select("line", pl.col("text").str.extract_groups(_EVAL).alias("g")).unnest("g")
-    rows: list[dict[str, float]] = []
+    rows: list[tuple[int, int, float]] = []
     last = int(str(wide["step"].max())) if len(wide) else 0
-    for line, own, loss in said.drop_nulls("loss").iter_rows():
-        number = re.match(plain.NUMBER, loss)
-        step = whole(own) if own else last
+    for line, text in evaluations.iter_rows():
+        said = _EVAL.search(text)
+        number = said and re.match(plain.NUMBER, said[2])
+        step = whole(said[1]) if said and said[1] else last
         if number and step is not None:
-            rows.append({"line": line, "step": step, "eval_loss": float(number[0])})
+            rows.append((line, step, float(number[0].replace(",", ""))))
     if not rows:
         return wide
-    extra = pl.DataFrame(rows, schema={"line": pl.Int64, "step": pl.Int64, "eval_loss": pl.Float64})
+    schema = {"line": pl.Int64, "step": pl.Int64, "eval_loss": pl.Float64}
+    extra = pl.DataFrame(rows, schema=schema, orient="row")
     return pl.concat([wide, extra], how="diagonal").sort("line", maintain_order=True)

@@ -107,8 +107,8 @@ def _forms(view: Bytes, left: Places, lengths: Places, grammar: line_forms.Gramm
         length = int(lengths[0])
         alike = np.arange(len(left)) == 0
         line = view[left[0] : left[0] + length].tobytes()
-        form = line_forms.form_of(line, grammar) if plain.clean(line) == line else None
-        if form is not None:
+        form = line_forms.form_of(line, grammar)
+        if form is not None and plain.clean(line) == line:
             forms.setdefault(length, []).append(form)
             alike = lengths == length
             alike[alike] = form_numbers.fits(view, left[alike], form)

@@ -33,7 +33,7 @@ _WRAPPED: Final = re.compile(
 _ENDS_TYPE: Final = np.isin(np.arange(256), list(b"0123456789_tlr"))
 """Bytes that end the name of such a type."""
 _LONGEST_TYPE: Final = len("np.bfloat16_")
-_AT_ONCE: Final = 1 << 18
+_AT_ONCE: Final = 1 << 20
 """Bytes that are searched at a time: few enough for the processor's cache."""
 _PART: Final = 1 << 22
 """Bytes that one thread searches before it takes others."""
