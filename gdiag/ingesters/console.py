@@ -147,8 +147,8 @@ def read(given: Input, options: Options, grammar: Grammar, fix: Fix | None = Non
 
 def find(given: Input, options: Options, grammar: Grammar) -> Found:
     """Step lines of a console and their fields."""
-    data = given.data()
-    ends = data.endswith((b"\n", b"\r"))
+    data = given.held()
+    ends = data[-1:] in (b"\n", b"\r")
     kind = fields.kind_of(
         grammar.separator, marker=grammar.marker, shape=grammar.shape, needs=grammar.needs, skip=grammar.drop
     )

@@ -17,6 +17,7 @@ from gdiag.ingesters import fields, form_numbers, line_forms
 from gdiag.ingesters import text as plain
 from gdiag.ingesters.fields import Begun, Kind
 from gdiag.ingesters.form_numbers import Bytes, Form, Found, Mask, Places
+from gdiag.ingesters.reading import Held
 
 _PROBES: Final = 128
 """Places of a console at which a step line is looked at."""
@@ -25,7 +26,7 @@ _LEAST: Final = 1 << 16
 """Content with less than so many bytes is made text at once."""
 
 
-def begin(data: bytes, kind: Kind, *, ends: bool = True) -> tuple[Begun | None, pl.DataFrame]:
+def begin(data: Held, kind: Kind, *, ends: bool = True) -> tuple[Begun | None, pl.DataFrame]:
     """The step lines of the first layout, as far as they are alike to the byte, and all other lines as text.
 
     Args:
@@ -38,15 +39,15 @@ def begin(data: bytes, kind: Kind, *, ends: bool = True) -> tuple[Begun | None, 
     """
     if len(data) >= _LEAST and (stops := plain.newlines(data)) is not None:
         begun = _begin(data, stops, kind, ends=ends, cleaned=False)
-        return begun or (None, plain.lines(data))
-    data = plain.clean(data)
+        return begun or (None, plain.lines(data[:]))
+    data = plain.clean(data[:])
     if len(data) >= _LEAST and (stops := plain.newlines(data)) is not None:
         begun = _begin(data, stops, kind, ends=ends, cleaned=True)
         return begun or (None, plain.lines_of_clean(data))
     return None, plain.lines_of_clean(data)
 
 
-def _begin(data: bytes, stops: Places, kind: Kind, *, ends: bool, cleaned: bool) -> tuple[Begun, pl.DataFrame] | None:
+def _begin(data: Held, stops: Places, kind: Kind, *, ends: bool, cleaned: bool) -> tuple[Begun, pl.DataFrame] | None:
     """As begin, with the newlines' places; None where nothing is to be gained.
 
     In data that are not cleaned numbers may yet have the type of their array around them: lines with such are no form's, and
@@ -57,7 +58,7 @@ def _begin(data: bytes, stops: Places, kind: Kind, *, ends: bool, cleaned: bool)
     layout = fields.learn(first, kind) if first else None
     if layout is None or plain.clean(said := "\n".join(first).encode()) != said:
         return None
-    if not data.endswith(b"\n"):
+    if data[-1:] != b"\n":
         stops = np.append(stops, len(data))
     starts = np.concatenate([[0], stops[:-1] + 1])
     grammar = line_forms.of(layout, kind.marker)
@@ -116,7 +117,7 @@ def _forms(view: Bytes, left: Places, lengths: Places, grammar: line_forms.Gramm
     return forms
 
 
-def _step_lines(data: bytes, marker: bytes, at: int) -> Iterator[tuple[int, int]]:
+def _step_lines(data: Held, marker: bytes, at: int) -> Iterator[tuple[int, int]]:
     """Where lines with the marker begin and end, from a place on."""
     while (at := data.find(marker, at)) >= 0:
         start, stop = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
@@ -125,7 +126,7 @@ def _step_lines(data: bytes, marker: bytes, at: int) -> Iterator[tuple[int, int]
             yield start, stop
 
 
-def _probes(data: bytes, marker: bytes) -> list[tuple[int, int]]:
+def _probes(data: Held, marker: bytes) -> list[tuple[int, int]]:
     """A step line behind each of many places all through the console, less what stands at its very end."""
     last = len(data) - line_forms.LONGEST
     places = range(0, last, max(1, last // _PROBES))
@@ -135,7 +136,7 @@ def _probes(data: bytes, marker: bytes) -> list[tuple[int, int]]:
     ]
 
 
-def _last(data: bytes, marker: bytes) -> str:
+def _last(data: Held, marker: bytes) -> str:
     """The last line with the marker that is no longer than a line may be."""
     at = len(data)
     while (at := data.rfind(marker, 0, at)) >= 0:
@@ -147,7 +148,7 @@ def _last(data: bytes, marker: bytes) -> str:
     return ""
 
 
-def _text(data: bytes, span: tuple[int, int]) -> str:
+def _text(data: Held, span: tuple[int, int]) -> str:
     return data[slice(*span)].decode("utf-8", errors="replace")
 
 
@@ -172,7 +173,7 @@ def _prefixes(view: Bytes, starts: Places, lengths: Places) -> pl.Series:
     return pl.Series("prefix", pa.LargeStringArray.from_buffers(len(starts), offsets, pa.py_buffer(rows)))
 
 
-def _others(data: bytes, starts: Places, stops: Places, taken: Places, *, cleaned: bool) -> pl.DataFrame | None:
+def _others(data: Held, starts: Places, stops: Places, taken: Places, *, cleaned: bool) -> pl.DataFrame | None:
     """`line`, `text` of the lines not taken; None where they do not come to as many again."""
     free = np.ones(len(starts), dtype=bool)
     free[taken] = False

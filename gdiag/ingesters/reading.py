@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +16,8 @@ from gdiag.schema import LayerColumn
 
 Take = Callable[[int, int], bytes]
 """The bytes from one offset up to another."""
+Held = bytes | mmap.mmap
+"""A file's bytes in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,23 @@ class Input:
             return self.head
         return without_bom(self.file.read_bytes())
 
+    def held(self) -> Held:
+        """As data; a large file in pages of megabytes, for to be given small ones takes longer than to fill them."""
+        if self.content is not None or self.file is None or not hasattr(mmap, "MADV_HUGEPAGE"):
+            return self.data()
+        with self.file.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < _LARGE:
+                return without_bom(file.read())
+            memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            memory.madvise(mmap.MADV_HUGEPAGE)
+            room, at = memoryview(memory), 0
+            while got := file.readinto(room[at:]):
+                at += got
+        if at < size:
+            return without_bom(memory[:at])
+        return without_bom(memory[:]) if memory[: len(_BOM)] == _BOM else memory
+
     def opened(self) -> tuple[Take, int]:
         """A function that gives the content between two offsets, and the content's length; a file is read in parts."""
         if self.content is None and (file := self.file) is not None:
@@ -84,6 +105,7 @@ class Input:
 
 
 _PIECE: Final = 1 << 14
+_LARGE: Final = 1 << 22
 _BOM: Final = b"\xef\xbb\xbf"
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from gdiag.errors import UsageError
+from gdiag.ingesters.reading import Held
 
 MAX_LINE: Final = 1 << 20
 """Characters of a line that are looked at; a longer line is no log line."""
@@ -119,7 +120,7 @@ def _typed(data: bytes) -> bool:
     return False
 
 
-def newlines(data: bytes) -> npt.NDArray[np.int64] | None:
+def newlines(data: Held) -> npt.NDArray[np.int64] | None:
     """Where the newlines stand; None where there are escapes, carriage returns or bytes that `clean` takes away.
 
     One look at every byte, parts of the data side by side.
