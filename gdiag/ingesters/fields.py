@@ -201,7 +201,7 @@ def _fitting(
     """
     alike, rest = line_forms.apply(table, layout, marker) if len(table) else (None, table)
     rows = [rows for rows in (begun.alike if begun else None, alike) if rows is not None]
-    if rows and not len(rest):
+    if rows and not layouts.may_fit(rest, layout):
         return pl.concat(rows), rest
     split, rest = layouts.apply(rest, layout, marker)
     return pl.concat([*rows, split.select(rows[0].columns)]) if rows else split, rest
@@ -210,6 +210,11 @@ def _fitting(
 def names_of(wide: pl.DataFrame) -> list[str]:
     """Its columns of numbers."""
     return [name for name in wide.columns if name not in ("line", "prefix")]
+
+
+def begins(text: str, kind: Kind) -> bool:
+    """Whether a text begins as step lines do behind their marker."""
+    return kind.begins.match(_behind(text, kind.marker)) is not None
 
 
 def _behind(text: str, marker: str) -> str:

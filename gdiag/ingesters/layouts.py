@@ -195,6 +195,14 @@ def apply(table: pl.DataFrame, layout: Layout, marker: str) -> tuple[pl.DataFram
     return done.select(*kept, *named), rest
 
 
+def may_fit(table: pl.DataFrame, layout: Layout) -> bool:
+    """Whether any line has as many separators as the layout, which is told faster than whether one fits."""
+    if layout.separator is None:
+        return bool(len(table))
+    counts = table["text"].str.count_matches(layout.separator, literal=True)
+    return bool((counts >= len(layout.pieces) - 1).any())
+
+
 def _split(table: pl.DataFrame, layout: Layout, marker: str) -> pl.LazyFrame:
     """`line`, `prefix` where there is one, and the pieces as field_0, field_1, …"""
     keys = [name for name in ("line", "prefix") if name in table.columns]

@@ -62,7 +62,7 @@ def _begin(data: Held, stops: Places, kind: Kind, *, ends: bool, cleaned: bool) 
         stops = np.append(stops, len(data))
     starts = np.concatenate([[0], stops[:-1] + 1])
     grammar = line_forms.of(layout, kind.marker)
-    probes = _probes(data, marker)
+    probes = [span for span in _probes(data, marker) if fields.begins(_text(data, span), kind)]
     likely = np.zeros(line_forms.LONGEST + 2, dtype=bool)
     likely[[stop - start for start, stop in probes]] = True
     lines = np.flatnonzero(likely[np.minimum(stops - starts, line_forms.LONGEST + 1)])
@@ -88,15 +88,16 @@ def _read(
 ) -> None:
     """The lines that are of the form of a line looked at; then of one of those that are left, while that takes any."""
     lengths = stops - starts
+    left = np.arange(len(lengths))
     with ThreadPoolExecutor(line_forms.THREADS) as threads:
         for _ in range(_ROUNDS):
-            before = found.taken.sum()
+            few, before = min(line_forms.FEW, len(left)), len(left)
             for length, forms in _forms(view, starts[probes], lengths[probes], grammar).items():
-                rows = np.flatnonzero((lengths == length) & ~found.taken)
-                if len(rows) >= line_forms.FEW:
+                rows = left[lengths[left] == length]
+                if len(rows) >= few:
                     line_forms.read(view, starts, rows, forms, found, threads)
             left = np.flatnonzero(~found.taken)
-            if len(left) < line_forms.FEW or found.taken.sum() == before:
+            if not len(left) or len(left) == before:
                 return
             probes = left[:: max(1, len(left) // _PROBES)]
 
