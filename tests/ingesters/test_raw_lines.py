@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from gdiag.ingesters import console, fields, raw_lines
+from gdiag.ingesters import console, fields, raw_lines, reading
 from gdiag.ingesters import text as plain
+from gdiag.ingesters.files import open_file
 from gdiag.ingesters.reading import Options
 from tests.ingesters.console_samples import FORMATS, losses
 from tests.ingesters.console_samples import given as console_of
@@ -117,10 +119,45 @@ def test_nearly_all_lines_are_read_as_bytes() -> None:
     assert len(rest) < 10
 
 
+@pytest.mark.parametrize("few", range(1, 8))
+def test_the_last_few_of_a_form_are_read_as_bytes_too(few: int) -> None:
+    lines = many("megatron", 3000)
+    rare = {i: line.replace(b"lm loss: ", b"lm loss:-") for i, line in enumerate(lines) if i % (3000 // few) == 7}
+    odd = b" validation loss at iteration 7 | lm loss value: 2.5E+00 | lm loss PPL: 1.2E+01 |"
+    data = b"\n".join([line for i in range(3000) for line in (rare.get(i, lines[i]), *[odd][: i % 9 == 0])]) + b"\n"
+    grammar = GRAMMARS["megatron"]
+    kind = fields.kind_of(grammar.separator, marker=grammar.marker, shape=grammar.shape, needs=grammar.needs)
+    _, rest = raw_lines.begin(data, kind)
+    assert len(rest.filter(~pl.col("text").str.contains("validation"))) < 10
+    agree(data, grammar)
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("size", [0, 5, 100_000])
+def test_a_file_held_in_large_pages_is_the_file(
+    start: bytes, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_LARGE", 1)
+    path = tmp_path / "console.log"
+    path.write_bytes(start + b"line \xc3\xa9\n" * size)
+    assert open_file(path).held()[:] == b"line \xc3\xa9\n" * size
+
+
+def test_a_large_file_reads_as_its_bytes_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_LARGE", 1)
+    path = tmp_path / "console.log"
+    for end in (b"\n", b"", b" \x1b[0m\n"):
+        path.write_bytes(b"\n".join(many("megatron")) + end)
+        file = console.find(open_file(path), Options(), GRAMMARS["megatron"])
+        content = console.find(console_of(path.read_bytes()), Options(), GRAMMARS["megatron"])
+        assert_frame_equal(file.wide, content.wide, check_exact=True)
+        assert_frame_equal(file.table, content.table)
+
+
 @pytest.mark.parametrize("size", [0, 1, (1 << 22) - 1, 1 << 22, (1 << 22) + 7])
 def test_newlines_are_found_across_parts(size: int) -> None:
     data = bytearray(b"x" * size)
-    places = sorted({p for p in (0, 5, (1 << 18) - 1, 1 << 18, (1 << 22) - 1, 1 << 22, size - 1) if 0 <= p < size})
+    places = sorted({p for p in (0, 5, (1 << 20) - 1, 1 << 20, (1 << 22) - 1, 1 << 22, size - 1) if 0 <= p < size})
     for place in places:
         data[place] = ord("\n")
     found = plain.newlines(bytes(data))
