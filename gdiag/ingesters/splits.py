@@ -65,7 +65,44 @@ def separate(data: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
         moved = moved.fill_null(data["eval_loss"])
     own = [name for name in ("loss", "grad_norm", "step_time", "tokens_per_s", "lr") if name in data.columns]
     data = data.with_columns(evaluation.alias("_evaluation"), moved.alias("eval_loss"))
+    data = _at_training_steps(data)
     return data.with_columns(pl.when(~pl.col("_evaluation")).then(pl.col(own))).drop("_evaluation")
+
+
+def _at_training_steps(data: pl.DataFrame) -> pl.DataFrame:
+    """Evaluation rows without their step where training's begins again with every epoch: theirs counts their own loader."""
+    if not {"step", "epoch"} <= set(data.columns):
+        return data
+    training = data.filter(~pl.col("_evaluation"))
+    again = (training["step"].diff() < 0) & (training["epoch"].diff() > 0)
+    return data.with_columns(pl.when(~pl.col("_evaluation")).then("step").alias("step")) if again.any() else data
+
+
+def without_others(data: pl.DataFrame) -> pl.DataFrame:
+    """The frame without what rows of something else (an evaluation's scores) say of their times.
+
+    Such rows have none of training's metrics and a step time all the same, where the rows of training have one too. What they
+    lack then is everything but a step, and where that is behind training's, it is another counter's (MMEngine: epochs).
+    """
+    own = [name for name in ("loss", "grad_norm", "lr") if name in data.columns]
+    if not {"loss", "step_time", "step"} <= set(data.columns):
+        return data
+    training = pl.any_horizontal(pl.col(own).is_not_null())
+    with_loss = data.filter(pl.col("loss").is_not_null())
+    others = data.select((~training & pl.col("step_time").is_not_null()).alias("other"))["other"]
+    if not others.any() or with_loss["step_time"].count() < _USUAL * with_loss.height:
+        return data
+    times = [name for name in ("step_time", "data_time", "compute_time", "comm_time") if name in data.columns]
+    data = data.with_columns(pl.when(~others).then(pl.col(times)))
+    rest = [name for name in data.columns if name not in (*_PLACE, *times)]
+    said = pl.any_horizontal(False, pl.col(rest).is_not_null())
+    reached = pl.when(~others).then("step").forward_fill()
+    return data.filter(~others | said | (pl.col("step") >= reached).fill_null(True))
+
+
+_USUAL: Final = 0.9
+"""Share of the rows with a loss that have a step time where it is logged beside the loss."""
+_PLACE: Final = ("line", "step", "epoch", "time", "elapsed", "rank", "run", "memory")
 
 
 def mark_checkpoints(frame: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:

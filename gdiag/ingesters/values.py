@@ -30,6 +30,7 @@ _SPOKEN: Final = (
     rf"{_SCALAR}\s*[\])]*(?:,\s*dtype=\w+\))?[)>]?$"
 )
 """The same with its shape and type in front: `<tf.Tensor: shape=(), dtype=float32, numpy=0.5>`, Paddle, MindSpore."""
+_MOST_GIB: Final = 300
 _OVERFLOW: Final = 1.7976931348623157e308
 """The largest double: how SQL stores and jq write an infinity."""
 
@@ -145,11 +146,11 @@ def whole(text: str, *, bits: int = 64) -> int | None:
 
 
 def _bytes(series: pl.Series) -> pl.Series:
-    """Memory without a unit: under 4096 it can only be GiB, under 16 million MiB."""
+    """Memory without a unit: no more than a GPU has GiB (288 at most), under 16 million MiB."""
     top = series.drop_nans().max()
     if not isinstance(top, int | float) or top <= 0:
         return series
-    return series * (2.0**30 if top < 4096 else 2.0**20 if top < 1.6e7 else 1.0)
+    return series * (2.0**30 if top < _MOST_GIB else 2.0**20 if top < 1.6e7 else 1.0)
 
 
 def _flags(series: pl.Series) -> pl.Series:
