@@ -26,7 +26,9 @@ _SNIFF: Final = re.compile(
     rb"|epoch \d+ \| loss [-\d.n][^\n]*\| num_updates \d|\| train \| \{\"epoch\": \d[^\n]*\"train_loss\""
 )
 _NUMBER: Final = re.compile(plain.NUMBER)
+_PACE: Final = "seconds per update"
 _NAMES: Final = {
+    _PACE: "step_time",
     "gnorm": "grad_norm",
     "train_wall": "seconds since the last line",
     "wall": "elapsed",
@@ -50,6 +52,7 @@ def read(given: Input, options: Options) -> Reading:
         parts = [_epochs(table, options), _json_rows(table, options, "train")]
     parts = [part for part in (*parts, _valid(table), _json_valid(table)) if len(part)]
     wide = pl.concat(parts, how="diagonal_relaxed").sort("line", maintain_order=True) if parts else got.wide.clear()
+    wide, said = _paced(wide)
     left = got.left.filter(pl.col("text").str.contains(r"^\d+, "))
     found = Found(table, wide, console.damaged(left, "epoch "), console.cut_note(got.cut))
     names = {**_NAMES, "loss": "loss"}
@@ -59,8 +62,21 @@ def read(given: Input, options: Options) -> Reading:
         FORMAT,
         found,
         rename=names,
-        notes=("gnorm is a running mean",) if "gnorm" in wide.columns else (),
+        notes=(*(("gnorm is a running mean",) if "gnorm" in wide.columns else ()), *said),
     )
+
+
+def _paced(wide: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The rows with the time of an update from words and words a second, which have more digits than updates a second.
+
+    Before its first update a meter says 0: nothing is measured yet.
+    """
+    meters = [name for name in ("wps", "ups") if name in wide.columns]
+    wide = wide.with_columns(pl.when(pl.col(name) > 0).then(pl.col(name)) for name in meters)
+    if not {"wps", "wpb"} <= set(wide.columns):
+        return wide, ()
+    wide = wide.with_columns((pl.col("wpb") / pl.col("wps")).alias(_PACE)).drop("ups", strict=False)
+    return wide, ("step_time is wpb / wps",)
 
 
 def _with_step(lines: pl.DataFrame) -> pl.DataFrame:
@@ -70,7 +86,9 @@ def _with_step(lines: pl.DataFrame) -> pl.DataFrame:
     parts = lines.select("line", cut).unnest("c").select("line", "prefix", groups).unnest("g")
     epoch, at, length = (pl.col(c).cast(pl.Int64, strict=False) for c in ("1", "2", "3"))
     position = ((epoch - 1) * length + at).cast(pl.String)
-    return parts.select("line", "prefix", (position + ", " + pl.col("4")).alias("text")).drop_nulls("text")
+    return parts.select(
+        "line", "prefix", (position + ", epoch=" + epoch.cast(pl.String) + ", " + pl.col("4")).alias("text")
+    ).drop_nulls("text")
 
 
 def _numbered(wide: pl.DataFrame, options: Options) -> pl.DataFrame:

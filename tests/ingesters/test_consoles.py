@@ -206,3 +206,26 @@ def test_fairseq_epochs_where_nothing_finer_is_logged() -> None:
     steps = read(fairseq, inner + pipes).steps
     assert steps is not None
     assert steps["loss"].drop_nulls().to_list() == [4.5]
+
+
+def test_the_time_of_an_update_has_the_digits_of_words_a_second() -> None:
+    lines = [
+        f'2021-03-08 12:{i:02d}:36 | INFO | train_inner | {{"epoch": 1, "loss": "16.{i:02d}", "wps": "{wps}", "ups": "{ups}", '
+        f'"wpb": "16384", "num_updates": "{i}", "lr": "2e-05", "gnorm": "20.7"}}'
+        for i, (wps, ups) in enumerate([("0", "0"), ("288.7", "0.02"), ("285.5", "0.02"), ("316.7", "0.02")], 1)
+    ]
+    steps = read(fairseq, "\n".join(lines) + "\n").steps
+    assert steps is not None
+    assert steps["step_time"].to_list() == [None, *(pytest.approx(16384 / wps) for wps in (288.7, 285.5, 316.7))]
+    assert steps["tokens_per_s"].to_list() == [None, 288.7, 285.5, 316.7]
+
+
+def test_the_epoch_of_fairseq_lines() -> None:
+    form = (
+        "| epoch {e:03d}:  {at} / 400 loss=9.{at}, wps=1334, wpb=439, num_updates={n}, lr=0.05, gnorm=0.788, clip=100%"
+    )
+    lines = [form.format(e=e, at=at, n=(e - 1) * 400 + at) for e in (1, 2) for at in (100, 200, 300, 400)]
+    steps = read(fairseq, "\n".join(lines) + "\n").steps
+    assert steps is not None
+    assert steps["epoch"].to_list() == [1.0] * 4 + [2.0] * 4
+    assert steps["step"].to_list() == [100 * i for i in range(1, 9)]
