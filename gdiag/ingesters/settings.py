@@ -1,15 +1,16 @@
-"""Files of settings beside a run (config.yaml, hparams.yaml, args.json) and wandb's summary: evidence, no series."""
+"""Files of settings beside a run (config.yaml, hparams.yaml, args.json), Sacred's record and wandb's summary: evidence, no series."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import PurePath
-from typing import Final
+from typing import Any, Final
 
 from gdiag.errors import InputError
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.run_config import canonical_config
+from gdiag.ingesters.values import escape
 from gdiag.model import Exit, Source
 
 FORMAT = "settings"
@@ -19,6 +20,11 @@ _NAMES: Final = re.compile(
 )
 _ENDS: Final[dict[int, Exit]] = {3: "clean", 4: "abnormal", 5: "abnormal"}
 """Status in an MLflow run's meta.yaml: finished, failed, killed (mlflow/entities/run_status.py)."""
+_SACRED: Final[dict[str, Exit]] = {
+    "COMPLETED": "clean", "FAILED": "abnormal", "INTERRUPTED": "abnormal", "TIMEOUT": "abnormal",
+}  # fmt: skip
+"""Status in the run.json of a Sacred run (sacred/run.py, sacred/observers)."""
+_OF_SACRED: Final = (b'"heartbeat"', b'"start_time"', b'"status"', b'"experiment"')
 _DEPTH: Final = 12
 _VALUE: Final = 6000
 """Longest value of a parameter that MLflow keeps, bytes."""
@@ -31,6 +37,8 @@ def recognise(given: Input) -> float:
         return 0.98
     head = given.head.lstrip()
     if head[:1] == b"{":
+        if all(word in head for word in _OF_SACRED):
+            return 0.98
         summary = name.endswith("wandb-summary.json") or b'"_wandb"' in head[-4096:]
         if _named(name) and _is_object(given):
             return 0.98 if _mostly_scalars(head) else 0.8
@@ -66,6 +74,8 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 (the protoc
         document = parse_yaml(text)
     if not isinstance(document, dict):
         raise InputError(f"{given.path} holds no settings")
+    if {"heartbeat", "start_time", "status", "experiment"} <= document.keys():
+        return _of_sacred(given.path, document)
     summary = "_wandb" in document and not any(isinstance(v, dict) and "value" in v for v in document.values())
     summary = summary or given.path.endswith("summary.json")
     config = {} if summary else canonical_config(document)
@@ -76,6 +86,14 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 (the protoc
     name, ended = document.get("run_name"), document["status"]
     known = _ENDS.get(ended, "unknown") if isinstance(ended, int) else "unknown"
     return Reading(source, config=config, exit=known, run_name=str(name) if name else None)
+
+
+def _of_sacred(path: str, document: dict[str, Any]) -> Reading:
+    """How a run that Sacred recorded ended, and of one that failed the last line of its traceback."""
+    status, trace = str(document["status"]), document.get("fail_trace")
+    last = str(trace[-1]).strip() if isinstance(trace, list) and trace else ""
+    said = f"record of a Sacred run ({escape(status, 20)}{': ' + escape(last, 120) if last else ''}), no series"
+    return Reading(Source(path, FORMAT, 0, notes=(said,)), exit=_SACRED.get(status, "unknown"))
 
 
 def parse_yaml(text: str) -> dict[str, object]:

@@ -168,6 +168,36 @@ def wandb_folder(path: Path, every: int = 1, level: float = 3.0) -> None:
     (path / "logs" / "debug.log").write_text("2024-01-01 10:00:00,123 INFO    MainThread:1 [wandb_init.py] done\n" * 9)
 
 
+@pytest.mark.parametrize(
+    ("status", "ended"),
+    [("COMPLETED", "clean"), ("FAILED", "abnormal"), ("INTERRUPTED", "abnormal"), ("RUNNING", "unknown")],
+)
+def test_the_record_of_a_sacred_run_says_how_it_ended(tmp_path: Path, status: str, ended: str) -> None:
+    series = {
+        name: {
+            "steps": [*range(30)],
+            "timestamps": [f"2020-06-20T00:09:{10 + i}.5" for i in range(30)],
+            "values": values,
+        }
+        for name, values in (("training.loss", [3 - i / 100 for i in range(30)]), ("testing.loss", [3.1] * 30))
+    }
+    (tmp_path / "metrics.json").write_text(json.dumps(series, indent=2))
+    (tmp_path / "config.json").write_text(json.dumps({"training": {"lr": 0.001, "batch_size": 128}, "seed": 3}))
+    record = {
+        "artifacts": [], "experiment": {"name": "x"}, "heartbeat": "2020-06-20T00:15:27.3", "resources": [], "result": None,
+        "start_time": "2020-06-20T00:09:13.5", "status": status, "stop_time": "2020-06-20T00:15:27.3",
+        **({"fail_trace": ["Traceback", "ValueError: no data"]} if status == "FAILED" else {}),
+    }  # fmt: skip
+    (tmp_path / "run.json").write_text(json.dumps(record, indent=2))
+    records = load([tmp_path])
+    assert [run.exit for run in records.runs] == [ended]
+    assert records.runs[0].config["lr"] == 0.001
+    assert records.steps["eval_loss"].count() == 30
+    notes = " ".join(note for source in records.sources for note in source.notes)
+    assert f"record of a Sacred run ({status}" in notes
+    assert ("ValueError: no data" in notes) == (status == "FAILED")
+
+
 @pytest.mark.parametrize("name", ["run-20240101_100000-abcd1234", "offline-run-20240101_100000-abcd1234"])
 @pytest.mark.parametrize("every", [1, 16])
 def test_a_wandb_folder_is_one_run(tmp_path: Path, name: str, every: int) -> None:
