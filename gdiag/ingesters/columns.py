@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -24,6 +25,11 @@ _KEY_ORDER: Final = tuple(key for key in KEYS if key != "source")
 _METRICS: Final = frozenset({"loss", "eval_loss", "grad_norm", "layers", "loss_scale"})
 _PLACED: Final = frozenset({"step", "lr", "step_time"})
 """What speaks of training beside a step, an epoch or a clock: alone they may be the settings of many runs."""
+
+
+_OF_A_LOSS: Final = re.compile(r"loss|l1|l2|entropy|xent|nll|kl|norm", re.IGNORECASE)
+_WILD: Final = 3
+"""Columns that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +167,7 @@ def reading(
         more = f" and {len(unmapped) - 4} more" if len(unmapped) > 4 else ""
         what = "numeric column" if len(unmapped) == 1 else "numeric columns"
         said.append(f"{len(unmapped)} {what} not used: {shown}{more}")
+    said += _wild(frame, got.unmapped)
     config, about = _objective([*frame.columns, *unused])
     said += about
     return Reading(
@@ -171,6 +178,19 @@ def reading(
         steps=got.steps, layers=got.layers, layer_columns=got.layer_columns, rejects=bad, run_name=got.run_name,
         events=got.events, config=config,
     )  # fmt: skip
+
+
+def _wild(frame: pl.DataFrame, unmapped: Sequence[str]) -> list[str]:
+    """A note about columns without a use that a loss may be made of and that turn NaN or infinite: no check sees them."""
+    wild = []
+    for name in unmapped:
+        if _OF_A_LOSS.search(name) and frame.schema[name].is_float() and name not in wild:
+            bad = int((~frame[name].drop_nulls().is_finite()).sum())
+            wild += [f"{values.escape(name, 40)} ({bad})"] if bad else []
+    if not wild:
+        return []
+    shown = ", ".join(wild[:_WILD]) + (f" and {len(wild) - _WILD} more" if len(wild) > _WILD else "")
+    return [f"not finite in columns that are not used (rows): {shown}"]
 
 
 def _objective(names: Sequence[str]) -> tuple[dict[str, Value], list[str]]:

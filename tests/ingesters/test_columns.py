@@ -288,3 +288,15 @@ def test_names_deep_in_the_results_of_a_policy() -> None:
         "lr": "cur_lr",
         "grad_norm": "grad_gnorm",
     }
+
+
+def test_parts_of_a_loss_that_are_not_finite_are_said_where_no_check_sees_them(tmp_path: Path) -> None:
+    nan = float("nan")
+    frame = pl.DataFrame(
+        {"step": range(9), "loss": [2.0] * 9, "smooth_l1": [nan] * 9, "box_loss": [1.0] * 8 + [nan], "mAP": [nan] * 9}
+    )
+    frame.write_csv(tmp_path / "run.csv")
+    said = next(note for note in load([tmp_path]).sources[0].notes if note.startswith("not finite"))
+    assert "smooth_l1 (9)" in said
+    assert "box_loss (1)" in said
+    assert "mAP" not in said
