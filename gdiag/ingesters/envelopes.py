@@ -174,7 +174,7 @@ def of(record: Mapping[str, object]) -> Line | None:
 
 def worth(names: Iterable[str], bad: bool) -> bool:
     """Whether a JSON log of steps may hold machine lines besides: bad lines, or fields that wrap messages."""
-    return bad or not set(_MESSAGES).isdisjoint(names)
+    return bad or not set(_MESSAGES).isdisjoint(name.replace("/", ".") for name in names)
 
 
 def events(data: bytes, tz: str | None) -> tuple[pl.DataFrame | None, list[str]]:

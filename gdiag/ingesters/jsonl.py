@@ -60,7 +60,7 @@ def read(given: Input, options: Options) -> Reading:
         given.path, FORMAT, frame, options, rejects=_rejects(found), notes=notes, rows=found.objects,
         unused=[name for name, numeric in found.unused.items() if numeric],
     )  # fmt: skip
-    if envelopes.worth({*found.unused, *frame.columns}, bool(found.bad)):
+    if envelopes.worth([*found.unused, *frame.drop(columns.LINE).columns], bool(found.bad)):
         reading = _with_events(reading, *envelopes.events(given.data(), options.tz))
     return _with_words(reading, splits.spoken(frame, columns.LINE), options)
 

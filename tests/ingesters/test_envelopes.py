@@ -246,3 +246,14 @@ def test_hosts_are_those_given(names: list[str | None]) -> None:
         hosts.add(line, name)
     assert [hosts.get(line) for line in range(1, len(names) + 1)] == names
     assert hosts.get(0) is None
+
+
+def test_a_step_log_without_messages_is_not_searched_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"step": i, "loss": 3 - i / 100, "x": i} for i in range(50)]
+    searched: list[bytes] = []
+    monkeypatch.setattr(envelopes, "events", lambda data, _: (searched.append(data), (None, []))[1])
+    read(lines(*rows))
+    assert not searched
+    for message in ({"msg": XID}, {"jsonPayload": {"message": XID}}, {"line": XID}):
+        read(lines(*rows, {"timestamp": ISO, **message}))
+    assert len(searched) == 3
