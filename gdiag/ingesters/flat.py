@@ -71,23 +71,40 @@ def _text(value: str) -> str:
 
 
 def to_frame(rows: Sequence[Mapping[str, Cell]], lines: Iterable[int] | None = None) -> pl.DataFrame:
-    """Flat rows as a frame: numbers Float64 (Int64 where all are whole), anything mixed with text as text."""
-    names: dict[str, None] = {}
-    for row in rows:
-        names.update(dict.fromkeys(row))
-    columns = [_column(name, [row.get(name) for row in rows]) for name in names]
+    """Flat rows as a frame: numbers Float64, anything mixed with text as text. What it costs grows with the cells that are there."""
+    columns = [_column(name, [rows[at][name] for at in where], where, len(rows)) for name, where in places(rows).items()]
     if lines is None:
         return pl.DataFrame(columns)
     own = [column.alias(LOGGED) if column.name == LINE else column for column in columns]
     return pl.DataFrame([*own, pl.Series(LINE, list(lines), dtype=pl.Int64)])
 
 
-def _column(name: str, cells: list[Cell]) -> pl.Series:
-    kinds = {type(cell) for cell in cells}
-    kinds.discard(type(None))
-    if kinds <= {int, float, bool}:
-        return pl.Series(name, [None if cell is None else _float(cell) for cell in cells], dtype=pl.Float64)
-    return pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String)
+def places(rows: Sequence[Mapping[str, Cell]]) -> dict[str, list[int]]:
+    """Every name and the rows that have it."""
+    found: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        for name in row:
+            if (where := found.get(name)) is not None:
+                where.append(at)
+            else:
+                found[name] = [at]
+    return found
+
+
+def are_numbers(cells: Iterable[Cell]) -> bool:
+    """Whether there is nothing but numbers and nulls."""
+    return {type(cell) for cell in cells} <= {int, float, bool, type(None)}
+
+
+def _column(name: str, cells: list[Cell], where: list[int], height: int) -> pl.Series:
+    """A column of so many rows from the cells of some."""
+    if are_numbers(cells):
+        series = pl.Series(name, [None if cell is None else _float(cell) for cell in cells], dtype=pl.Float64)
+    else:
+        series = pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String)
+    if len(where) == height:
+        return series
+    return pl.Series(name, [None], dtype=series.dtype).new_from_index(0, height).scatter(where, series)
 
 
 def flatten_frame(frame: pl.DataFrame) -> pl.DataFrame:

@@ -45,8 +45,8 @@ def is_list(texts: pl.Series) -> bool:
 
 
 def _taken_apart(frame: pl.DataFrame, name: str, shaped: pl.Series) -> pl.DataFrame:
-    found: dict[str, list[flat.Cell]] = {}
     cells: list[str | None] = frame[name].to_list()
+    found: list[dict[str, flat.Cell]] = [{} for _ in cells]
     for row, is_shaped in enumerate(shaped.to_list()):
         loaded = _loaded(cells[row] or "") if is_shaped else None
         if loaded is None:
@@ -57,12 +57,11 @@ def _taken_apart(frame: pl.DataFrame, name: str, shaped: pl.Series) -> pl.DataFr
             continue
         kept = got.pop(name, None)
         cells[row] = None if kept is None else str(kept)
-        for key, cell in got.items():
-            found.setdefault(key, [None] * frame.height)[row] = cell
-    fresh = flat.to_frame([{key: column[row] for key, column in found.items()} for row in range(frame.height)])
-    own = [] if all(cell is None for cell in cells) and found else [pl.Series(name, cells, dtype=pl.String)]
+        found[row] = got
+    fresh = flat.to_frame(found)
+    own = [] if all(cell is None for cell in cells) and fresh.width else [pl.Series(name, cells, dtype=pl.String)]
     frame = frame.drop(name) if not own else frame
-    return frame.with_columns(*own, *(fresh[key] for key in fresh.columns))
+    return frame.with_columns(*own, *fresh)
 
 
 def _loaded(text: str) -> object:
