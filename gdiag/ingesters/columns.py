@@ -157,11 +157,12 @@ def reading(
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     useful = [name for name in texts if claims.wanted(name, options) or parts.speaks(name)]
     idle = [name for name in texts if name not in useful and opened.is_list(frame[name])]
-    frame, listed, more_lists = parts.left_out(opened.opened(frame, useful))
+    frame, about_rare = opened.opened(frame, useful)
+    frame, listed, more_lists = parts.left_out(frame)
     got = canonicalise(frame, options, line)
     refused = [part for part in (rejects, got.rejects) if part is not None and part.height]
     bad = pl.concat(refused).sort(LINE, maintain_order=True) if refused else None
-    said = [*notes, *got.notes, *listed]
+    said = [*notes, *about_rare, *got.notes, *listed]
     if unmapped := [*unused, *got.unmapped, *more_lists, *idle]:
         shown = ", ".join(values.escape(name, 40) for name in unmapped[:4])
         more = f" and {len(unmapped) - 4} more" if len(unmapped) > 4 else ""

@@ -70,9 +70,18 @@ def _text(value: str) -> str:
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
-def to_frame(rows: Sequence[Mapping[str, Cell]], lines: Iterable[int] | None = None) -> pl.DataFrame:
-    """Flat rows as a frame: numbers Float64, anything mixed with text as text. What it costs grows with the cells that are there."""
-    columns = [_column(name, [rows[at][name] for at in where], where, len(rows)) for name, where in places(rows).items()]
+def to_frame(
+    rows: Sequence[Mapping[str, Cell]], lines: Iterable[int] | None = None, names: Mapping[str, list[int]] | None = None
+) -> pl.DataFrame:
+    """Flat rows as a frame: numbers Float64, anything mixed with text as text. What it costs grows with the cells that are there.
+
+    Args:
+        rows: name → cell.
+        lines: what becomes the column `line`.
+        names: those of `places` that are wanted; absent, all are.
+    """
+    found = places(rows) if names is None else names
+    columns = [_column(name, [rows[at][name] for at in where], where, len(rows)) for name, where in found.items()]
     if lines is None:
         return pl.DataFrame(columns)
     own = [column.alias(LOGGED) if column.name == LINE else column for column in columns]

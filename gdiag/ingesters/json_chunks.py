@@ -14,7 +14,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import flat, json_columnar, json_rows, parts
+from gdiag.ingesters import flat, json_columnar, json_rows, parts, rare
 from gdiag.ingesters.reading import Take
 
 CHUNK: Final = 16 << 20
@@ -24,6 +24,8 @@ LEARN: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """A longer line is no log row, B."""
 _WINDOW: Final = 64 << 10
+_SPREAD: Final = 16
+"""Cells that rows which are read one by one may become for each of their bytes."""
 _AHEAD: Final = 2
 """Chunks in work at a time: one is checked on one core while the other is parsed on all."""
 
@@ -44,6 +46,13 @@ class Chunks:
     """Lines that held several objects."""
     repaired: int = 0
     """Lines with NUL bytes or broken UTF-8 that could be read without them."""
+    rare: dict[str, None] = field(default_factory=dict)
+    """Columns that were left out of pieces, for next to no row fills them."""
+
+    def set_aside(self, name: str, *, numeric: bool) -> None:
+        """A column that nobody wants."""
+        plain = name.removesuffix(parts.MARK)
+        self.unused[plain] = numeric and self.unused.get(plain, True)
 
 
 def read(
@@ -131,7 +140,13 @@ def _by_line(state: Chunks, data: bytes, line: int) -> int:
     state.bad += rows.bad
     state.glued += rows.glued
     state.repaired += rows.repaired
-    _keep(state, flat.to_frame(rows.rows), pl.Series(rows.lines, dtype=pl.Int64))
+    names = flat.places(rows.rows)
+    for name in [name for name in names if not state.wanted(name)]:
+        state.set_aside(name, numeric=flat.are_numbers(rows.rows[at][name] for at in names.pop(name)))
+    for name in rare.left_out({name: len(where) for name, where in names.items()}, len(rows.rows), _SPREAD * len(data)):
+        state.rare[name] = None
+        del names[name]
+    _keep(state, flat.to_frame(rows.rows, names=names), pl.Series(rows.lines, dtype=pl.Int64))
     return json_columnar.count(data)
 
 
@@ -147,8 +162,7 @@ def _keep(state: Chunks, frame: pl.DataFrame, lines: pl.Series) -> None:
         return
     idle = [name for name in frame.columns if not state.wanted(name)]
     for name, kind in frame.select(idle).schema.items():
-        plain = name.removesuffix(parts.MARK)
-        state.unused[plain] = kind.is_numeric() and state.unused.get(plain, True)
+        state.set_aside(name, numeric=kind.is_numeric())
         frame.drop_in_place(name)
     if flat.LINE in frame.columns:
         frame = frame.rename({flat.LINE: flat.LOGGED})

@@ -21,6 +21,10 @@ WIDE: Final = 256
 """Columns above which a frame is put in one piece: the reader gives dozens, and each costs for every column."""
 _TAIL: Final = 32 << 10
 """End of a chunk that is looked at for new keys before it is parsed, B."""
+_FEW: Final = 16
+"""Rows; where one of so many brings a new key, new keys come all the time."""
+_SPARSE: Final = 1 << 22
+"""Cells of a chunk in which they do, above which it is read row by row."""
 _STAND_INS: Final = {b"NaN": b"1.2345678901234567e307", b"Infinity": b"2.3456789012345678e307"}
 """Numbers that no log holds: polars reads them in place of the words that it refuses."""
 _LONG: Final = r"^-?\d{300}"
@@ -52,9 +56,11 @@ class Part:
 
 def read(data: bytes, known: Mapping[str, pl.DataType]) -> Part | None:
     """The chunk by polars or else by pyarrow; None when neither reads it without loss."""
-    learned: Mapping[str, pl.DataType] = _late_keys(known, data)
+    tail = data[data.rfind(b"\n", 0, max(len(data) - _TAIL, 0)) + 1 :]
+    # A key that comes late mostly stays. Types that are known already are left alone: the parser finds what does not fit them.
+    learned: Mapping[str, pl.DataType] = json_rows.learn(tail, known)
     schema = {**known, **learned}
-    if not schema or b"\0" in data or not _utf8(data):
+    if not schema or b"\0" in data or not _utf8(data) or (learned and _too_sparse(tail, len(data))):
         return None
     try:
         frame = _polars(schema, data)
@@ -86,13 +92,18 @@ def count(data: bytes, byte: int = _NEWLINE) -> int:
     return sum(int(np.count_nonzero(marks[i : i + _BLOCK] == byte)) for i in range(0, len(marks), _BLOCK))
 
 
-def _late_keys(known: Mapping[str, pl.DataType], data: bytes) -> dict[str, pl.DataType]:
-    """Keys that only the chunk's last rows hold: a key that comes late mostly stays.
-
-    Types that are known already are left alone: what does not fit them is found by the parser.
-    """
-    start = data.rfind(b"\n", 0, max(len(data) - _TAIL, 0)) + 1
-    return json_rows.learn(data[start:], known)
+def _too_sparse(tail: bytes, size: int) -> bool:
+    """Whether the rows of so many bytes that end like these bring new keys all the time: what they fill is then next to nothing."""
+    records = [record for raw in tail.split(b"\n")[:-1] if (record := json_rows.keys(raw))]
+    half = len(records) // 2
+    if half < _FEW:
+        return False
+    seen = set().union(*records[:half])
+    fresh = [record - seen for record in records[half:]]
+    if sum(map(bool, fresh)) < len(fresh) / _FEW:
+        return False
+    rows = len(records) * size / len(tail)
+    return rows * rows * len(set().union(*fresh)) / len(fresh) > _SPARSE
 
 
 def _polars(schema: dict[str, pl.DataType], data: bytes) -> pl.DataFrame | None:

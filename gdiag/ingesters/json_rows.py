@@ -95,6 +95,15 @@ def _objects(found: Rows, text: str, number: int) -> str:
     return reason
 
 
+def keys(raw: bytes) -> set[str]:
+    """The names of a row's cells, none where it is no object."""
+    try:
+        record = json.loads(raw)
+        return set(flat.flatten(record)) if isinstance(record, dict) else set()
+    except (ValueError, RecursionError):
+        return set()
+
+
 def learn(data: bytes, known: Container[str] = ()) -> dict[str, pl.DataType]:
     """Key → type of the first rows, less the keys that are known.
 

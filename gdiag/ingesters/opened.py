@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import flat, values
+from gdiag.ingesters import flat, rare, values
 
 _CONTAINER: Final = r"^\s*(?:[A-Za-z_][\w.]*\()*\s*(?:\w+=|[\[{(])"
 _LISTED: Final = re.compile(r"[\[(]([^\[\](){}]*)[\])]")
@@ -25,8 +25,9 @@ _LONGEST: Final = 1 << 20
 """Characters of a cell that is looked at."""
 
 
-def opened(frame: pl.DataFrame, texts: list[str]) -> pl.DataFrame:
-    """The frame with the columns of text that mostly hold such cells taken apart; what cannot be stays the text that it was."""
+def opened(frame: pl.DataFrame, texts: list[str]) -> tuple[pl.DataFrame, list[str]]:
+    """The frame with the columns of text that mostly hold such cells taken apart, and notes; what cannot be stays the text that it was."""
+    left: list[str] = []
     for name in texts:
         column = frame[name]
         shaped = column.str.contains(_CONTAINER).fill_null(False)
@@ -34,8 +35,9 @@ def opened(frame: pl.DataFrame, texts: list[str]) -> pl.DataFrame:
             continue
         shaped &= values.unwrapped(column.str.strip_chars().str.strip_chars("'\"")).is_null()
         if 2 * int(shaped.sum()) > column.count():
-            frame = _taken_apart(frame, name, shaped)
-    return frame
+            frame, more = _taken_apart(frame, name, shaped)
+            left += more
+    return frame, rare.note(left)
 
 
 def is_list(texts: pl.Series) -> bool:
@@ -44,7 +46,8 @@ def is_list(texts: pl.Series) -> bool:
     return isinstance(first, str) and re.match(r"\s*(?:[A-Za-z_.]+\()?[\[{][\s\[]*[-+.\d\"'n]", first[:200]) is not None
 
 
-def _taken_apart(frame: pl.DataFrame, name: str, shaped: pl.Series) -> pl.DataFrame:
+def _taken_apart(frame: pl.DataFrame, name: str, shaped: pl.Series) -> tuple[pl.DataFrame, list[str]]:
+    """The frame with what such cells hold in columns of its own, and the columns left out."""
     cells: list[str | None] = frame[name].to_list()
     found: list[dict[str, flat.Cell]] = [{} for _ in cells]
     for row, is_shaped in enumerate(shaped.to_list()):
@@ -58,10 +61,14 @@ def _taken_apart(frame: pl.DataFrame, name: str, shaped: pl.Series) -> pl.DataFr
         kept = got.pop(name, None)
         cells[row] = None if kept is None else str(kept)
         found[row] = got
-    fresh = flat.to_frame(found)
+    names = flat.places(found)
+    left = rare.left_out({key: len(rows) for key, rows in names.items()}, frame.height, rare.MOST)
+    for key in left:
+        del names[key]
+    fresh = flat.to_frame(found, names=names)
     own = [] if all(cell is None for cell in cells) and fresh.width else [pl.Series(name, cells, dtype=pl.String)]
     frame = frame.drop(name) if not own else frame
-    return frame.with_columns(*own, *fresh)
+    return frame.with_columns(*own, *fresh), left
 
 
 def _loaded(text: str) -> object:

@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import flat, json_chunks
+from gdiag.ingesters import flat, json_chunks, rare
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import whole
 from gdiag.model import Source
@@ -42,7 +42,7 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 (the protoc
     table = gpus(frame.to_dicts())
     present = () if table is None else table.columns
     mapped = {canonical: f"gpu.*.{name}" for name, canonical in _COLUMNS.items() if canonical in present}
-    notes = () if table is not None else ("no GPU metrics in the system samples",)
+    notes = (*(("no GPU metrics in the system samples",) if table is None else ()), *rare.note([*found.rare]))
     return Reading(Source(given.path, FORMAT, found.objects, len(found.bad), mapped, notes), gpus=table)
 
 

@@ -251,7 +251,13 @@ def test_hosts_are_those_given(names: list[str | None]) -> None:
 def test_a_step_log_without_messages_is_not_searched_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"step": i, "loss": 3 - i / 100, "x": i} for i in range(50)]
     searched: list[bytes] = []
-    monkeypatch.setattr(envelopes, "events", lambda data, _: (searched.append(data), (None, []))[1])
+    events = envelopes.events
+
+    def search(data: bytes, tz: str | None) -> tuple[pl.DataFrame | None, list[str]]:
+        searched.append(data)
+        return events(data, tz)
+
+    monkeypatch.setattr(envelopes, "events", search)
     read(lines(*rows))
     assert not searched
     for message in ({"msg": XID}, {"jsonPayload": {"message": XID}}, {"line": XID}):

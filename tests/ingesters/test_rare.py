@@ -1,0 +1,102 @@
+"""Rows that bring new names all the time cost what their cells cost, and what is left out of the table is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from gdiag.ingesters import flat, json_chunks, json_columnar, load, rare
+from gdiag.ingesters.files import open_file
+from gdiag.ingesters.flat import Cell
+
+ROWS = st.lists(
+    st.dictionaries(st.sampled_from("abcd"), st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)), max_size=12
+)  # fmt: skip
+
+
+def naive(rows: Sequence[dict[str, Cell]]) -> pl.DataFrame:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pl.DataFrame([flat._column(n, [row.get(n) for row in rows], [*range(len(rows))], len(rows)) for n in names])
+
+
+@settings(max_examples=200, deadline=None)
+@given(ROWS)
+def test_a_frame_of_sparse_rows_is_that_of_full_ones(rows: list[dict[str, Cell]]) -> None:
+    assert_frame_equal(flat.to_frame(rows), naive(rows), check_exact=True)
+
+
+def test_only_what_next_to_no_row_fills_is_left_out_and_the_emptiest_first() -> None:
+    counts = {"step": 1000, "early": 2, "eval_loss": 5, "late": 2, "once": 1}
+    assert rare.left_out(counts, 1000, 5000) == []
+    assert rare.left_out(counts, 1000, 4999) == ["once"]
+    assert rare.left_out(counts, 1000, 3000) == ["late", "once"]
+    assert rare.left_out(counts, 1000, 0) == ["early", "late", "once"]
+    assert rare.left_out({}, 0, 0) == []
+
+
+def test_the_sentence_counts_and_names_them() -> None:
+    assert rare.note([]) == []
+    (said,) = rare.note([f"grad_norm/{i}" for i in range(1200)])
+    assert "1,200 columns" in said
+    assert "grad_norm/3, …" in said
+
+
+def log(path: Path, count: int, name: str) -> Path:
+    path.write_text(
+        "".join(json.dumps({"step": i, "loss": 3 - i / count, f"{name}{i}": i / 2}) + "\n" for i in range(count))
+    )
+    return path
+
+
+def test_jsonl_whose_rows_bring_new_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rare, "MOST", 200_000)
+    records = load([log(tmp_path / "run.jsonl", 8000, "grad_norm/layer.")])
+    assert records.steps["loss"].to_list() == [3 - i / 8000 for i in range(8000)]
+    (source,) = records.sources
+    (said,) = [note for note in source.notes if "not read whole" in note]
+    left = int(said.split()[0].replace(",", ""))
+    assert left + len(records.layer_columns) == 8000
+
+
+def test_names_that_nobody_wants_take_no_room(tmp_path: Path) -> None:
+    path = log(tmp_path / "run.jsonl", 8000, "x")
+    found = json_chunks.read(*open_file(path).opened(), {"step", "loss"}.__contains__)
+    assert found.unused == {f"x{i}": True for i in range(8000)}
+    assert not found.rare
+    assert sum(frame.height for frame in found.frames) == 8000
+
+
+def test_a_piece_has_few_cells_for_its_bytes(tmp_path: Path) -> None:
+    path = log(tmp_path / "run.jsonl", 20_000, "grad_norm/layer.")
+    found = json_chunks.read(*open_file(path).opened())
+    assert sum(frame.height * frame.width for frame in found.frames) < 20 * path.stat().st_size
+    kept = {name for frame in found.frames for name in frame.columns}
+    assert kept | set(found.rare) >= {"step", "loss", *(f"grad_norm/layer.{i}" for i in range(20_000))}
+
+
+@pytest.mark.parametrize("every", [1, 2, 1000])
+def test_only_names_that_come_all_the_time_are_read_row_by_row(every: int) -> None:
+    rows = [{"step": i, "loss": 2.5, **({f"x{i}": 1.5} if i % every == 0 else {})} for i in range(6000)]
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    assert json_columnar._too_sparse(data[-(32 << 10) :].partition(b"\n")[2], 16 << 20) is (every < 1000)
+    assert not json_columnar._too_sparse(data[-(32 << 10) :].partition(b"\n")[2], 32 << 10)
+
+
+def test_cells_of_objects_that_bring_new_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log.csv").write_text(
+        "step;loss;grad_norm\n" + "".join(f"{i};2.5;{{'b{i}': {i / 2}, 'head': 0.5}}\n" for i in range(600))
+    )
+    whole = load([tmp_path / "log.csv"])
+    assert len(whole.layer_columns) == 601
+    monkeypatch.setattr(rare, "MOST", 600 * 100)
+    bounded = load([tmp_path / "log.csv"])
+    assert bounded.steps.height == 600
+    assert len(bounded.layer_columns) == 100
+    assert any(note.startswith("501 columns are not read whole") for note in bounded.sources[0].notes)
