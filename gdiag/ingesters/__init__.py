@@ -10,7 +10,17 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError, UsageError
-from gdiag.ingesters import appended, checkpoints, envelopes, epoch_steps, job_log, mllog, other_kinds, values
+from gdiag.ingesters import (
+    appended,
+    checkpoints,
+    envelopes,
+    epoch_steps,
+    job_log,
+    mllog,
+    other_kinds,
+    own_lines,
+    values,
+)
 from gdiag.ingesters.assemble import assemble
 from gdiag.ingesters.files import HEAD, gather
 from gdiag.ingesters.formats import FORMATS, GUESSES
@@ -172,32 +182,20 @@ def _read(given: Input, options: Options) -> Reading:
         # A reader met what it does not expect: its file is refused by name, and the others are still read.
         said = values.escape(str(error).partition("\n")[0], 160)
         raise InputError(f"{given.path} looks like {ingester.FORMAT} and is damaged: {said}") from error
-    if ingester.FORMAT == mllog.FORMAT and not _has_loss(reading):
-        reading = _between_events(given, options, reading)
-    return _noted(given, reading)
+    return _noted(given, _with_losses(given, options, reading))
 
 
-def _has_loss(reading: Reading) -> bool:
-    return reading.steps is not None and "loss" in reading.steps.columns and bool(reading.steps["loss"].count())
-
-
-def _between_events(given: Input, options: Options, events: Reading) -> Reading:
-    """The training rows that a benchmark's program prints itself, where its events have none; else what the events gave."""
-    rest = mllog.without_events(given)
+def _with_losses(given: Input, options: Options, reading: Reading) -> Reading:
+    """The reading, with the losses that the program prints itself where a library's lines bear none."""
+    if reading.source.format not in own_lines.FORMATS or own_lines.has_loss(reading):
+        return reading
+    rest = own_lines.without(given, reading.source.format)
     ingester = recognise(rest)
     try:
         own = None if ingester is None else ingester.read(rest, options)
     except (InputError, *_DAMAGE):
         own = None
-    if own is None or not _has_loss(own):
-        if events.steps is None and not events.config:
-            raise InputError(f"{given.path} is a console log ({mllog.FORMAT}) without a readable step line")
-        return events
-    said = "training rows are those that the program prints between its MLLOG events, which hold none"
-    source = replace(own.source, notes=(*own.source.notes, said))
-    ended = events.exit if events.exit != "unknown" else own.exit
-    config = {**own.config, **{key: value for key, value in events.config.items() if key != "step_unit"}}
-    return replace(own, source=source, config=config, exit=ended)
+    return own_lines.together(reading, own)
 
 
 def _wrapped(given: Input, inside: envelopes.Unwrapped, options: Options) -> Reading:

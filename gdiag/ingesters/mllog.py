@@ -76,12 +76,6 @@ def read(given: Input, options: Options) -> Reading:
     return replace(reading, exit=ended)
 
 
-def without_events(given: Input) -> Input:
-    """The file with blank lines for its events: what the benchmark's own program prints between them."""
-    data = re.sub(rb"(?m)^[^\n]*:::MLLOG[^\n]*", b"", given.data())
-    return replace(given, head=data[: len(given.head)], content=data)
-
-
 def _position(about: dict[str, object]) -> tuple[int | None, str]:
     for name in ("step", "samples_count", "epoch_num", "step_num"):
         value = about.get(name)

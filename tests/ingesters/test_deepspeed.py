@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
-from gdiag.ingesters import deepspeed, recognise
+from gdiag.ingesters import deepspeed, load, recognise
 from tests.ingesters.console_samples import given, read
 
 
@@ -64,3 +65,44 @@ def test_losses_of_a_pipeline_stand_beside_the_step_lines() -> None:
     assert reading.steps["loss"].to_list() == [pytest.approx(3 - m / 40, abs=1e-4) for m in range(1, 50)]
     assert reading.steps["step_time"].to_list() == [1.25] * 49
     assert not any("no training loss" in note for note in reading.source.notes)
+
+
+STEP = "[2023-04-05 11:{m:02d}:36,058] [INFO] [logging.py:75:log_dist] [Rank 0] step={n}, skipped=2, lr=[1e-05], mom=[[0.9, 0.95]]"
+PACE = (
+    "[2023-04-05 11:{m:02d}:36,071] [INFO] [timer.py:198:stop] epoch=0/micro_step={n}/global_step={n}, "
+    "RunningAvgSamplesPerSec=0.94, CurrSamplesPerSec=0.9075, MemAllocated=15.62GB, MaxMemAllocated=24.74GB"
+)
+
+
+@pytest.mark.parametrize(
+    "form", ["loss:{loss}, global_step:{n}", "INFO step: {n} | loss: {loss}", "Step {n} Loss {loss}"]
+)
+def test_a_loss_that_the_program_prints_itself_is_read_beside(tmp_path: Path, form: str) -> None:
+    lines = []
+    for i in range(1, 31):
+        values = {"m": i, "n": 10 * i, "loss": 3 - i / 100}
+        lines += [part.format(**values) for part in (STEP, PACE, form)]
+    (tmp_path / "run.log").write_text("\n".join(lines) + "\n")
+    records = load([tmp_path / "run.log"])
+    steps = records.steps
+    assert steps["step"].to_list() == [10 * i for i in range(1, 31)]
+    assert steps["loss"].to_list() == pytest.approx([3 - i / 100 for i in range(1, 31)])
+    assert steps["lr"].to_list() == [1e-5] * 30
+    assert "between its deepspeed lines" in records.sources[0].notes[-1]
+
+
+def test_losses_at_other_steps_than_the_engine_counts(tmp_path: Path) -> None:
+    lines = []
+    for i in range(1, 31):
+        lines += [STEP.format(m=i, n=10 * i), f"batch {16_001 + 160 * i}, training loss = {3 - i / 100:.2f}"]
+    (tmp_path / "run.log").write_text("\n".join(lines) + "\n")
+    records = load([tmp_path / "run.log"])
+    assert records.steps["loss"].count() == 30
+    assert "they stand at other steps" in records.sources[0].notes[-1]
+
+
+def test_an_engine_without_any_loss_is_read_as_before(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text("\n".join(STEP.format(m=i, n=10 * i) for i in range(1, 31)) + "\n")
+    records = load([tmp_path / "run.log"])
+    assert records.sources[0].format == "deepspeed"
+    assert records.steps["lr"].count() == 30

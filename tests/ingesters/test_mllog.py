@@ -89,7 +89,7 @@ def test_training_rows_that_the_program_prints_itself_are_read(tmp_path: Path) -
     records = load([tmp_path / "result_0.txt"])
     assert records.steps.drop_nulls("loss")["step"].to_list() == [10 * i for i in range(1, 41)]
     assert records.runs[0].exit == "clean"
-    assert "between its MLLOG events" in records.sources[0].notes[-1]
+    assert "between its mllog lines" in records.sources[0].notes[-1]
 
 
 def test_events_without_a_row_are_still_refused(tmp_path: Path) -> None:

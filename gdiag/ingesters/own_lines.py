@@ -1,0 +1,70 @@
+"""Consoles in which a library's lines bear no loss and the program's own lines between them do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from gdiag.errors import InputError
+from gdiag.ingesters import joining
+from gdiag.ingesters.reading import Input, Reading
+
+_LINES: Final = {
+    "mllog": re.compile(rb"(?m)^[^\n]*:::MLLOG[^\n]*"),
+    "deepspeed": re.compile(rb"(?m)^[^\n]*(?:\] step=\d+, skipped=|CurrSamplesPerSec=|\[deepspeed\] OVERFLOW)[^\n]*"),
+}
+FORMATS: Final = frozenset(_LINES)
+_SAME: Final = 0.5
+"""Share of the steps of the shorter series that are in both where they count the same."""
+
+
+def has_loss(reading: Reading) -> bool:
+    """Whether it holds a training loss."""
+    return reading.steps is not None and "loss" in reading.steps.columns and bool(reading.steps["loss"].count())
+
+
+def without(given: Input, kind: str) -> Input:
+    """The file with blank lines for those of the library, so that all others keep their numbers."""
+    data = _LINES[kind].sub(b"", given.data())
+    return replace(given, head=data[: len(given.head)], content=data)
+
+
+def together(library: Reading, own: Reading | None) -> Reading:
+    """What both say; the library's alone where the program's own lines hold no loss either.
+
+    Raises:
+        InputError: neither holds a row.
+    """
+    if own is None or not has_loss(own) or own.steps is None:
+        if library.steps is None and not library.source.rows:
+            raise InputError(
+                f"{library.source.path} is a console log ({library.source.format}) without a readable step line"
+            )
+        return library
+    notes = [note for note in library.source.notes if note != "the step lines bear no training loss"]
+    said = f"losses are those that the program prints between its {library.source.format} lines, which bear none"
+    config = {**own.config, **{key: value for key, value in library.config.items() if key != "step_unit"}}
+    ended = library.exit if library.exit != "unknown" else own.exit
+    steps, columns = own.steps, own.source.columns
+    if library.source.format != "mllog" and library.steps is not None and _same_steps(library, own):
+        steps, _ = joining.completed(own.steps, library.steps)
+        columns = {**library.source.columns, **columns}
+    elif library.source.format != "mllog":
+        said += "; they stand at other steps, and the library's lines are not used"
+    source = replace(
+        own.source,
+        columns=columns,
+        rows=own.source.rows + (library.source.rows if steps is not own.steps else 0),
+        notes=(*own.source.notes, *(notes if steps is not own.steps else ()), said),
+    )
+    events = own.events if library.source.format == "mllog" or library.events is None else library.events
+    return replace(own, source=source, steps=steps, config=config, exit=ended, events=events)
+
+
+def _same_steps(one: Reading, other: Reading) -> bool:
+    """Whether two series count the same steps, of one run each."""
+    if one.steps is None or other.steps is None or one.steps["run"].count() or other.steps["run"].count():
+        return False
+    a, b = set(one.steps["step"].drop_nulls()), set(other.steps["step"].drop_nulls())
+    return bool(a and b) and len(a & b) >= _SAME * min(len(a), len(b))
