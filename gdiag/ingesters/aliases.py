@@ -54,12 +54,12 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "step_duration", "timing_s_step", "time_step", "timing_step", "curr_iter_time", "iter_dt", "end_to_end", "time_metrics_end_to_end",
         "train_step_timing", "train_step_time", "step_timing", "time_this_iter", "e2e_latency", "train_wall", "dt",
         "throughput_duration", "iter_duration", "batch_time", "time_per_batch", "seconds_per_step", "seconds_per_iteration",
-        "sec_per_step", "s_per_it", "step_latency", "iteration_duration", "perf_step_time", "seconds", "step_avg",
+        "sec_per_step", "s_per_it", "step_latency", "batch_cost", "avg_batch_cost", "iteration_duration", "perf_step_time", "seconds", "step_avg",
     ),
     "data_time": (
         "data_time", "data_loading", "data_loading_time", "time_metrics_data_loading", "dataloader_time", "data_load_time",
         "loading_time", "load_time", "batch_generator_time", "data_wait_time", "dataloading_time", "dtd", "rank_data_time",
-        "dataloader_wait",
+        "dataloader_wait", "reader_cost", "avg_reader_cost", "data_cost",
     ),
     "compute_time": (
         "compute_time", "forward_backward_time", "forward_backward", "fwd_bwd_time", "forward_backward_compute", "dtf_dtb",

@@ -25,10 +25,11 @@ _WHICH: Final = (
 )
 _ORDINAL: Final = r"(?:st|nd|rd|th)?(?: (?:epoch|step|iter(?:ation)?))?"
 _HEAD: Final = rf"(?i)^\W*{_WHICH}\W{{0,3}}(\d{{1,12}}){_ORDINAL}(?:\s*(?:/|of)\s*(\d{{1,12}}))?\W*$"
-_BODY: Final = r"[A-Za-z]\w*\s*[:=]\s*(?:[-+.]?\d|(?i:nan|inf))"
+_BODY: Final = r"[A-Za-z]\w*\s*[:=]\s*(?:[-+.]?\d|(?i:nan|inf))|[A-Za-z]\w*loss\s+(?:[-+.]?\d|(?i:nan|inf))"
+_CLOCK: Final = r"^\[?\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?\]?:?[ \t]*"
 _BAR: Final = r"\d%\||\d(?:it/s|s/it)"
 _SNIFF: Final = re.compile(
-    rf"(?im)^[^\w\n]{{0,99}}{_WHICH}\W{{0,3}}\d{{1,12}}{_ORDINAL}(?:\s*(?:/|of)\s*\d{{1,12}})?[^\w\n]*\n"
+    rf"(?im){_CLOCK.replace('^', '^(?:', 1)})?[^\w\n]{{0,99}}{_WHICH}\W{{0,3}}\d{{1,12}}{_ORDINAL}(?:\s*(?:/|of)\s*\d{{1,12}})?[^\w\n]*\n"
     r"(?:[^\n]*\n){0,4}?[^\n]*\w\s{0,3}[:=]\s{0,9}[-+.]?[\dn]".encode()
 )
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr"})
@@ -53,6 +54,9 @@ def read(given: Input, options: Options) -> Reading:
         InputError: no block has a metric that is known.
     """
     table = console.lines_of(given)
+    clock = pl.col("text").str.extract(f"({_CLOCK})").fill_null("").alias("prefix")
+    stamped = table.select("line", clock)
+    table = table.with_columns(pl.col("text").str.replace(_CLOCK, ""))
     heads = table.select(
         "line", pl.col("text").str.extract_groups(_HEAD).struct.rename_fields(["step", "total"]).alias("h")
     )
@@ -73,6 +77,7 @@ def read(given: Input, options: Options) -> Reading:
         raise InputError(f"{given.path} has no block of an epoch with a loss or another metric that is known")
     whole = ("line", "step")
     wide = pl.DataFrame(list(rows.values()), schema={n: pl.Int64 if n in whole else pl.Float64 for n in names})
+    wide = console.with_prefix(wide.join(stamped, on="line", how="left", maintain_order="left"), options)
     totals = heads["total"].drop_nulls()
     config = {"total_steps": int(totals[0])} if len(totals) else {}
     where = "above" if above else "below"

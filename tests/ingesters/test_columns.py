@@ -27,8 +27,8 @@ NAMES = {
     "step_time": "elapsed_time_per_iteration_ms, elapsed time per iteration (ms), elapsed time per iteration (s), iteration-time, "
     "time_per_iteration_ms, runtime/iteration_time, train_step_timing in s, train_step_time, time_metrics/end_to_end(s), "
     "speed/curr_iter_time, throughput/duration, perf/step_time_seconds, perf/step_time_s, dt, iter_time, time/step, timing_s/step, "
-    "perf/time_per_step, step_time, ups, throughput/device/batches_per_second, step-time, E2E latency, time_this_iter_s",
-    "data_time": "data_time, time_metrics/data_loading(s), speed/data_load_time, throughput/loading_time",
+    "perf/time_per_step, step_time, ups, throughput/device/batches_per_second, step-time, E2E latency, time_this_iter_s, batch_cost, avg_batch_cost",
+    "data_time": "data_time, reader_cost, avg_reader_cost, data_cost, time_metrics/data_loading(s), speed/data_load_time, throughput/loading_time",
     "comm_time": "allreduce_time",
     "compute_time": "forward_backward_time",
     "tokens": "consumed_tokens, consumed tokens, throughput/total_tokens, throughput/total tokens, n_tokens_seen, "

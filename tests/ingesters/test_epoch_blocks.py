@@ -76,3 +76,26 @@ def test_settings_above_the_first_counter_are_no_block(tmp_path: Path) -> None:
     log = settings + "".join(f"Epoch {i}/9\nloss: {4 / i}\nlr: 0.1\n" for i in range(1, 9))
     (tmp_path / "run.log").write_text(log)
     assert load([tmp_path / "run.log"]).steps["loss"].to_list() == pytest.approx([4 / i for i in range(1, 9)])
+
+
+def test_blocks_whose_lines_bear_a_clock_and_losses_without_a_sign(tmp_path: Path) -> None:
+    lines = []
+    for epoch in range(8):
+        clock = f"2024-04-26 09:{epoch:02d}"
+        lines += [
+            f"{clock}:10.910043: Epoch {epoch} ",
+            f"{clock}:10.914042: Current learning rate: {0.01 - epoch / 1e4:.4f} ",
+            "using pin_memory on device 0",
+            f"{clock}:39.493872: train_loss {'nan' if epoch == 7 else round(0.7 - epoch / 20, 4)} ",
+            f"{clock}:39.498914: val_loss {0.6 - epoch / 20:.4f} ",
+            f"{clock}:39.501914: Pseudo dice [0.0, 0.1611] ",
+            f"{clock}:39.505914: Epoch time: 28.59 s ",
+            f"{clock}:40.302549:  ",
+        ]
+    (tmp_path / "training_log.txt").write_text("\n".join(lines) + "\n")
+    steps = load([tmp_path / "training_log.txt"]).steps
+    assert steps["step"].to_list() == list(range(8))
+    assert str(steps["loss"].to_list()) == str([round(0.7 - e / 20, 4) for e in range(7)] + [float("nan")])
+    assert steps["eval_loss"].to_list() == [round(0.6 - e / 20, 4) for e in range(8)]
+    assert steps["lr"][0] == 0.01
+    assert steps["time"].diff().drop_nulls().to_list() == pytest.approx([60.0] * 7)
