@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -172,16 +172,23 @@ def of(record: Mapping[str, object]) -> Line | None:
     return Line(message, time, host.split("/")[-1][:80] if host else None, kernel)
 
 
-def worth(names: Iterable[str], bad: bool) -> bool:
-    """Whether a JSON log of steps may hold machine lines besides: bad lines, or fields that wrap messages."""
-    return bad or not set(_MESSAGES).isdisjoint(name.replace("/", ".") for name in names)
+def wraps(names: Iterable[str]) -> bool:
+    """Whether rows of a JSON log with cells of these names may wrap messages."""
+    return not set(_MESSAGES).isdisjoint(name.replace("/", ".") for name in names)
 
 
-def events(data: bytes, tz: str | None) -> tuple[pl.DataFrame | None, list[str]]:
-    """Machine events of wrapped or bare lines among the rows of another JSON log, by their numbers, and notes."""
+def events(data: bytes, tz: str | None, numbers: Sequence[int] | None = None) -> tuple[pl.DataFrame | None, list[str]]:
+    """Machine events of wrapped or bare lines among the rows of another JSON log, and notes.
+
+    Args:
+        data: the log, or some of its lines.
+        tz: zone of clocks printed without one.
+        numbers: numbers of these lines; absent, they count from 1.
+    """
     rows: list[tuple[int, str]] = []
     hosts: dict[int, str] = {}
-    for number, raw in _telling(data):
+    for place, raw in _telling(data):
+        number = place if numbers is None else numbers[place - 1]
         line = of(record) if (record := _object(raw)) is not None else None
         shown = (
             line.printed() if line is not None else raw.decode("utf-8", errors="replace") if record is None else None

@@ -13,6 +13,8 @@ from polars.datatypes import DataTypeClass
 from gdiag.ingesters import flat
 
 _LONGEST: Final = 16 << 20
+_KEPT: Final = 2048
+"""Bytes of a bad line that are looked at again."""
 _DECODER: Final = json.JSONDecoder()
 _SAMPLE: Final = 400
 _ENOUGH: Final = 20_000
@@ -53,7 +55,7 @@ def parse(data: bytes, first: int) -> Rows:
 
 def _parse_line(found: Rows, raw: bytes, number: int, last: bool) -> None:
     if len(raw) > _LONGEST:
-        found.bad.append(Bad(number, f"line of {len(raw) >> 20} MiB", raw[:200]))
+        found.bad.append(Bad(number, f"line of {len(raw) >> 20} MiB", raw[:_KEPT]))
         return
     clean = raw.replace(b"\0", b"") if b"\0" in raw else raw
     text = clean.decode("utf-8", errors="replace").strip()
@@ -66,7 +68,7 @@ def _parse_line(found: Rows, raw: bytes, number: int, last: bool) -> None:
     read = len(found.rows) - before
     if reason:
         cut = last and reason == "no JSON object" and text.startswith("{")
-        found.bad.append(Bad(number, "cut off at the end of the file" if cut else reason, raw[:200]))
+        found.bad.append(Bad(number, "cut off at the end of the file" if cut else reason, raw[:_KEPT]))
     found.glued += read > 1
     found.repaired += bool(read and damaged and not reason)
 

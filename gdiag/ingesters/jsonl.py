@@ -61,8 +61,12 @@ def read(given: Input, options: Options) -> Reading:
         given.path, FORMAT, frame, options, rejects=_rejects(found), notes=notes, rows=found.objects,
         unused=[name for name, numeric in found.unused.items() if numeric],
     )  # fmt: skip
-    if envelopes.worth([*found.unused, *frame.drop(columns.LINE).columns], bool(found.bad)):
+    if envelopes.wraps([*found.unused, *frame.drop(columns.LINE).columns]):
         reading = _with_events(reading, *envelopes.events(given.data(), options.tz))
+    elif found.bad:
+        numbers = [bad.line for bad in found.bad]
+        bad = b"\n".join(bad.text for bad in found.bad)
+        reading = _with_events(reading, *envelopes.events(bad, options.tz, numbers))
     return _with_words(reading, splits.spoken(frame, columns.LINE), options)
 
 
@@ -123,6 +127,6 @@ def _joined(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, list[str]]:
 
 def _rejects(found: json_chunks.Chunks) -> pl.DataFrame:
     return pl.DataFrame(
-        [(bad.line, bad.reason, escape(bad.text.decode("utf-8", errors="replace"))) for bad in found.bad],
+        [(bad.line, bad.reason, escape(bad.text[:200].decode("utf-8", errors="replace"))) for bad in found.bad],
         schema={"line": pl.Int64, "reason": pl.String, "text": pl.String}, orient="row",
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -253,9 +254,9 @@ def test_a_step_log_without_messages_is_not_searched_for_them(monkeypatch: pytes
     searched: list[bytes] = []
     events = envelopes.events
 
-    def search(data: bytes, tz: str | None) -> tuple[pl.DataFrame | None, list[str]]:
+    def search(data: bytes, *more: Any) -> tuple[pl.DataFrame | None, list[str]]:
         searched.append(data)
-        return events(data, tz)
+        return events(data, *more)
 
     monkeypatch.setattr(envelopes, "events", search)
     read(lines(*rows))
@@ -263,3 +264,7 @@ def test_a_step_log_without_messages_is_not_searched_for_them(monkeypatch: pytes
     for message in ({"msg": XID}, {"jsonPayload": {"message": XID}}, {"line": XID}):
         read(lines(*rows, {"timestamp": ISO, **message}))
     assert len(searched) == 3
+    bare = f"Nov 23 12:24:00 node7 kernel: {XID}"
+    found = event(read(lines(*rows) + f"what is this\n{bare}\n" + lines(*rows)))
+    assert searched[3:] == [f"what is this\n{bare}".encode()]
+    assert (found["kind"], found["line"]) == ("xid", 52)
