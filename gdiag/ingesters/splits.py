@@ -85,12 +85,12 @@ def without_others(data: pl.DataFrame) -> pl.DataFrame:
     lack then is everything but a step, and where that is behind training's, it is another counter's (MMEngine: epochs).
     """
     own = [name for name in ("loss", "grad_norm", "lr") if name in data.columns]
-    if not {"loss", "step_time", "step"} <= set(data.columns):
+    if not {"loss", "step_time", "step"} <= set(data.columns) or any(not data[name].null_count() for name in own):
         return data
     training = pl.any_horizontal(pl.col(own).is_not_null())
-    with_loss = data.filter(pl.col("loss").is_not_null())
     others = data.select((~training & pl.col("step_time").is_not_null()).alias("other"))["other"]
-    if not others.any() or with_loss["step_time"].count() < _USUAL * with_loss.height:
+    beside = data.select((pl.col("loss").is_not_null() & pl.col("step_time").is_not_null()).sum()).item()
+    if not others.any() or beside < _USUAL * data["loss"].count():
         return data
     times = [name for name in ("step_time", "data_time", "compute_time", "comm_time") if name in data.columns]
     data = data.with_columns(pl.when(~others).then(pl.col(times)))
