@@ -190,7 +190,7 @@ def _with_losses(given: Input, options: Options, reading: Reading) -> Reading:
     if reading.source.format not in own_lines.FORMATS or own_lines.has_loss(reading):
         return reading
     rest = own_lines.without(given, reading.source.format)
-    ingester = recognise(rest)
+    ingester = recognise(rest) if own_lines.may_tell_loss(rest) else None
     try:
         own = None if ingester is None else ingester.read(rest, options)
     except (InputError, *_DAMAGE):

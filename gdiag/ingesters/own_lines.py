@@ -15,6 +15,7 @@ _LINES: Final = {
     "deepspeed": re.compile(rb"(?m)^[^\n]*(?:\] step=\d+, skipped=|CurrSamplesPerSec=|\[deepspeed\] OVERFLOW)[^\n]*"),
 }
 FORMATS: Final = frozenset(_LINES)
+_LOSS_WORD: Final = re.compile(rb"(?i)loss|nll|entropy|xent")
 _SAME: Final = 0.5
 """Share of the steps of the shorter series that are in both where they count the same."""
 
@@ -28,6 +29,11 @@ def without(given: Input, kind: str) -> Input:
     """The file with blank lines for those of the library, so that all others keep their numbers."""
     data = _LINES[kind].sub(b"", given.data())
     return replace(given, head=data[: len(given.head)], content=data)
+
+
+def may_tell_loss(rest: Input) -> bool:
+    """Whether a word for a loss stands anywhere in the lines: where none does, they need not be read."""
+    return _LOSS_WORD.search(rest.data()) is not None
 
 
 def together(library: Reading, own: Reading | None) -> Reading:
