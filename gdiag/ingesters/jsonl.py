@@ -61,7 +61,7 @@ def read(given: Input, options: Options) -> Reading:
         given.path, FORMAT, frame, options, rejects=_rejects(found), notes=notes, rows=found.objects,
         unused=[name for name, numeric in found.unused.items() if numeric],
     )  # fmt: skip
-    if envelopes.wraps([*found.unused, *frame.drop(columns.LINE).columns]):
+    if envelopes.wraps([*found.unused, *(name for name in frame.columns if name != columns.LINE)]):
         reading = _with_events(reading, *envelopes.events(given.data(), options.tz))
     elif found.bad:
         numbers = [bad.line for bad in found.bad]
