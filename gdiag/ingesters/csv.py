@@ -170,7 +170,7 @@ def _table(data: bytes, shape: csv_rows.Shape) -> tuple[pl.DataFrame, csv_rows.R
     if not found.frames:
         names = csv_rows.unique(list(shape.names))
         found.frames.append(pl.DataFrame(schema={**dict.fromkeys(names, pl.String), _LINE: pl.Int64}))
-    return _unnamed(pl.concat(found.frames, how="diagonal")), found
+    return _unnamed(csv_rows.merged(found)), found
 
 
 def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import grouping_marks, short_rows
+from gdiag.ingesters import flat, grouping_marks, rare, short_rows
 from gdiag.ingesters.values import escape
 
 LINE: Final = "line"
@@ -18,6 +18,8 @@ _MOST_LINES: Final = 100
 """Lines that a quoted cell may go over."""
 _UNCUT: Final = "\0"
 """Stands for a row that csv cannot cut into cells; no cell holds it, for NUL bytes are dropped."""
+_HEADERS: Final = 64
+"""Headers whose rows are put below one another column by column."""
 _SAME: Final = 0.6
 """Share of known names from which a row of words is a header again."""
 
@@ -136,6 +138,21 @@ def _close(found: Rows, shape: Shape, names: list[str], cells: list[list[str]], 
         told = grouping_marks.with_points(column) if shape.decimal_comma else column
         data[name] = pl.Series([cell or None for cell in told], dtype=pl.String)
     found.frames.append(pl.DataFrame(data).with_columns(pl.Series(lines, dtype=pl.Int64).alias(LINE)))
+
+
+def merged(found: Rows) -> pl.DataFrame:
+    """All rows in one frame; of headers without end each may bring a column of its own."""
+    if len(found.frames) <= _HEADERS:
+        return pl.concat(found.frames, how="diagonal")
+    named = (row for frame in found.frames for row in frame.iter_rows(named=True))
+    rows = [{name: cell for name, cell in row.items() if cell is not None} for row in named]
+    lines = [row.pop(LINE) for row in rows]
+    names = flat.places(rows)
+    left = rare.left_out({name: len(where) for name, where in names.items()}, len(rows), rare.MOST)
+    found.notes += rare.note(left)
+    for name in left:
+        del names[name]
+    return flat.to_frame(rows, lines, names)
 
 
 def unique(names: list[str] | tuple[str, ...]) -> list[str]:

@@ -100,3 +100,22 @@ def test_cells_of_objects_that_bring_new_names(tmp_path: Path, monkeypatch: pyte
     assert bounded.steps.height == 600
     assert len(bounded.layer_columns) == 100
     assert any(note.startswith("501 columns are not read whole") for note in bounded.sources[0].notes)
+
+
+@pytest.mark.parametrize("headers", [60, 70])
+def test_a_table_whose_headers_bring_new_names(headers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(
+        f"step,loss,lr,grad_norm/layer.{h}\n" + "".join(f"{5 * h + i},2.5,,{h}\n" for i in range(5))
+        for h in range(headers)
+    )
+    (tmp_path / "log.csv").write_text(text)
+    whole = load([tmp_path / "log.csv"])
+    assert whole.steps["step"].to_list() == [*range(5 * headers)]
+    assert whole.steps["line"].to_list() == [6 * (i // 5) + i % 5 + 2 for i in range(5 * headers)]
+    assert whole.layers is not None
+    assert len(whole.layer_columns) == headers
+    monkeypatch.setattr(rare, "MOST", 0)
+    monkeypatch.setattr(rare, "_SHARE", 50)
+    bounded = load([tmp_path / "log.csv"])
+    assert len(bounded.layer_columns) == (headers if headers < 64 else 0)
+    assert any("not read whole" in note for note in bounded.sources[0].notes) is (headers > 64)
