@@ -106,7 +106,7 @@ def _one(run: RunView, table: LayerTable, dead: Dead, share: float, frozen: bool
     after = not dead.from_start and not run.steady_before(dead.first_step)
     evidence = [
         Measure("looks_frozen", dead.from_start and dead.exact and still is True),
-        Measure("ratio", dead.level / dead.peers if dead.peers > 0 else 0.0, limit=share),
+        Measure("ratio", _share(dead), limit=share),
         Measure("exact_zero", dead.exact),
         Measure("rows", dead.rows),
         Measure("from_start", dead.from_start),
@@ -124,6 +124,11 @@ def _one(run: RunView, table: LayerTable, dead: Dead, share: float, frozen: bool
         run.where(table.row_near(dead.first_step), step=dead.first_step, last_step=dead.last_step, layer=dead.layer),
         tuple(evidence),
     )  # fmt: skip
+
+
+def _share(dead: Dead) -> float:
+    """Gradient as a share of the strong layers'; 0 where they have none either."""
+    return dead.level / dead.peers if dead.peers > 0 else 0.0
 
 
 def _idle(run: RunView) -> bool:
@@ -144,7 +149,7 @@ def _all(
         (
             Measure("learns", not idle),
             Measure("layers", count), Measure("layers_total", len(table.columns)), Measure("from_start", True),
-            Measure("exact_zero", all(d.exact for d in dead)), Measure("ratio", max(d.level / d.peers for d in dead), limit=share),
+            Measure("exact_zero", all(d.exact for d in dead)), Measure("ratio", max(_share(d) for d in dead), limit=share),
             Measure("first_layers", ", ".join(d.layer for d in dead[:3])),
         ),
     )  # fmt: skip

@@ -112,7 +112,7 @@ def _young_rise(stretch: NonFinite, column: str) -> float | None:
 
 def _loss_rise(run: RunView, stretch: NonFinite) -> float:
     """Highest median of three losses among the twenty rows before the onset, over the level, in standard deviations."""
-    view = next(view for view in run.losses if view.path is stretch.path)
+    view = next(view for path, view in zip(run.paths, run.losses, strict=True) if path is stretch.path)
     step = view.path.curve("loss").step
     row = int(step.searchsorted(stretch.onset))
     z = view.scan.z[max(0, row - 20) : row]

@@ -62,7 +62,7 @@ def _finding(run: RunView, jump: Jump, peak: float, limit: float) -> Finding:
     evidence = [
         Measure("lr_before", jump.before),
         Measure("lr_at_onset", jump.after),
-        Measure("lr_share_of_peak", jump.after / peak),
+        *([Measure("lr_share_of_peak", jump.after / peak)] if peak > 0 else []),
         Measure("lasts", not jump.returns),
         Measure("duration", jump.last_step - jump.step + 1, "step"),
         Measure("at_restart", at_restart),

@@ -101,8 +101,13 @@ def _entry(logs: Floats, memory: int) -> int:
     return int(rows[int(np.argmax(falls))])
 
 
+LARGEST = 1e150
+"""Norm whose square is still a float."""
+
+
 def _moment(value: Floats, keep: float) -> Floats:
     """The moment before each row: the squares of the rows before, each row forgotten to the share `keep`, shape (n,)."""
+    value = np.clip(value, -LARGEST, LARGEST)
     moment = np.empty(len(value))
     held = float(value[0] ** 2)
     start = max(0, len(value) - int(5 / (1 - keep)))

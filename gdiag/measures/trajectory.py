@@ -186,7 +186,9 @@ def _merged(frame: pl.DataFrame, metrics: list[str]) -> pl.DataFrame:
             cuts = _cuts(frame, metric)
             limit = pl.col("segment").replace_strict(cuts, default=None, return_dtype=pl.Int64)
             held.append(pl.when(limit.is_null() | (pl.col("step") < limit)).then(pl.col(metric)).alias(metric))
-        frame = frame.with_columns(held).filter(pl.any_horizontal(pl.col(m).is_not_null() for m in metrics))
+        frame = frame.with_columns(held)
+        if metrics:
+            frame = frame.filter(pl.any_horizontal(pl.col(m).is_not_null() for m in metrics))
     steps = frame["step"]
     if bool((steps.diff() > 0).all()):
         return frame.select(columns)
