@@ -134,6 +134,9 @@ _ARMS: Final = ((0, r"downs?|(?:down|input)_blocks?"), (2, r"ups?|(?:up|output)_
 """Words before a block's number that place it ahead of the blocks without such a word (1), or behind."""
 _LAST: Final = 1 << 30
 """Place of what resamples at the end of a stage of an arm: down.0.downsample."""
+_COUNTED = re.compile(r"((?:.*[./])?[a-z]+)_?(\d{1,4})")
+"""conv1, features.fc_12: the word and the number."""
+_LEAST_STACK: Final = 3
 _ANY_NUMBER = re.compile(r"(?:^|[._/])(\d+)(?=$|[._/])")
 _NORM = r"(?:\w*_)?(?:ln|bn|gn|[a-z]?norm|(?:layer|rms|batch|group)_?norm)(?:_?\w*)?|\w*layernorm\w*"
 _HEAD = (
@@ -202,6 +205,8 @@ def clean(layer: str) -> str:
 def catalogue(found: dict[str, tuple[Quantity, str]]) -> tuple[LayerColumn, ...]:
     """Catalogue entries of `<quantity>:<layer>` columns, with depths that put final norm and head above every block."""
     places = {layer: _place(layer) for _, layer in found.values()}
+    if not any(places.values()):
+        places = _stack(list(places))
     keys = sorted({place[0] for place in places.values() if place is not None})
     # One row of blocks keeps its numbers, of which a log may hold some alone; several are counted through.
     plain = len({key[:2] for key in keys}) < 2 and all(len(key) == 3 for key in keys)
@@ -217,6 +222,22 @@ def catalogue(found: dict[str, tuple[Quantity, str]]) -> tuple[LayerColumn, ...]
             own = place[1] if what not in ("embedding", "lm_head") else ""
             columns.append(LayerColumn(column, layer, quantity, depths[place[0]], what, own))
     return tuple(columns)
+
+
+def _stack(layers: list[str]) -> dict[str, tuple[tuple[int, ...], str] | None]:
+    """Places of layers without blocks whose names count them, conv1, conv2, …: where a word has three numbers or more, each is a block."""
+    named = {layer: _COUNTED.fullmatch(_LEAF.sub("", layer.lower())) for layer in layers}
+    numbers: dict[str, set[int]] = {}
+    for match in named.values():
+        if match is not None:
+            numbers.setdefault(match[1], set()).add(int(match[2]))
+    word = max(numbers, key=lambda w: len(numbers[w]), default="")
+    if len(numbers.get(word, ())) < _LEAST_STACK:
+        return dict.fromkeys(layers)
+    return {
+        layer: ((1, 1, int(m[2])), layer[: m.end(2)]) if m is not None and m[1] == word else None
+        for layer, m in named.items()
+    }
 
 
 def _place(layer: str) -> tuple[tuple[int, ...], str] | None:
