@@ -146,7 +146,8 @@ def _deviation(row: Floats, logged: NDArray[np.bool_]) -> float:
 def outliers(table: RankTable, z: float | None = None, ratio: float = 2.0) -> list[Outlier]:
     """Values `ratio` times the median of the other ranks and `z` usual deviations of such a ratio away, in row order.
 
-    z defaults to √(6² + 2 ln ranks). The usual deviation is that of all ranks over the two blocks of rows before.
+    z defaults to √(6² + 2 ln ranks). The usual deviation is that of all ranks over the two blocks of rows before, or, of four
+    ranks or more, that of the other ranks in the rows around, where it is larger: ranks move apart as a model begins to learn.
     """
     deviation = rank_deviation(table)
     rows, ranks = deviation.shape
@@ -158,6 +159,11 @@ def outliers(table: RankTable, z: float | None = None, ratio: float = 2.0) -> li
     score = deviation / np.maximum(scale, 1e-3)[:, None]
     with np.errstate(invalid="ignore"):
         hot = (score > bound) & (deviation > np.log(ratio))
+        if ranks >= LEAST_PEERS and (rows_hot := np.flatnonzero(hot.any(axis=1))).size:
+            score[rows_hot] = np.fmin(
+                score[rows_hot], deviation[rows_hot] / np.maximum(_around(deviation, rows_hot), 1e-3)
+            )
+            hot &= score > bound
     hot[:FIRST_ROWS] = False
     return [
         Outlier(
@@ -167,13 +173,34 @@ def outliers(table: RankTable, z: float | None = None, ratio: float = 2.0) -> li
     ]
 
 
+LEAST_PEERS = 4
+"""Ranks from which the median of the others does not depend on the one that stands out."""
+AROUND_ROWS = 4
+"""Rows on either side."""
+
+
+def _around(deviation: Floats, rows: NDArray[np.int64]) -> Floats:
+    """Usual size of the deviations of the other ranks in the rows around each of `rows`, shape (len(rows), ranks)."""
+    padded = np.pad(np.abs(deviation), ((AROUND_ROWS, AROUND_ROWS), (0, 0)), constant_values=np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND_ROWS + 1, axis=0)[rows]
+    count, ranks, _ = windows.shape
+    if ranks > MANY_RANKS:  # one more or less makes no difference
+        return np.broadcast_to(1.4826 * row_median(windows.reshape(count, -1))[:, None], (count, ranks))
+    others = [row_median(np.delete(windows, r, axis=1).reshape(count, -1)) for r in range(ranks)]
+    found: Floats = 1.4826 * np.stack(others, axis=1)
+    return found
+
+
+MANY_RANKS = 16
+
+
 def rank_deviation(table: RankTable) -> Floats:
     """log(value / median of the other ranks), shape (steps, ranks); NaN where a value is missing or not positive."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(table.value)
     logs[~np.isfinite(logs)] = np.nan
     ranks = logs.shape[1]
-    if ranks > 16:
+    if ranks > MANY_RANKS:
         return logs - row_median(logs)[:, None]
     others = [row_median(np.delete(logs, r, axis=1)) for r in range(ranks)]
     return logs - np.stack(others, axis=1)

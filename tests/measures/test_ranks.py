@@ -33,6 +33,18 @@ def test_columns_are_set_side_by_side() -> None:
     assert by_rank(layered(steps={"loss": a}).steps, "loss") is None
 
 
+def test_ranks_that_all_move_apart_are_no_outliers() -> None:
+    rng = np.random.default_rng(2)
+    value = 2.0 * np.exp(0.01 * rng.standard_normal((300, 4)))
+    before = ranked(value * np.exp(0.5 * rng.standard_normal((300, 4)) * (np.arange(300) >= 150)[:, None]))
+    # The model begins to learn, its batches differ: at the first such rows nothing around tells, of all later ones none is far.
+    assert all(hit.row - 150 < 8 for hit in outliers(before))
+    assert len(outliers(before)) <= 2
+    value = before.value
+    value[200, 2] *= 400
+    assert [(hit.step, hit.rank) for hit in outliers(ranked(value))] == [(200, 2)]
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(3, 16), st.integers(8, 90), st.integers(0, 2**31))
 def test_the_rank_that_leaves_is_named(ranks: int, row: int, seed: int) -> None:
