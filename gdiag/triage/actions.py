@@ -18,7 +18,7 @@ from gdiag.triage.sentences import lone_jump
 Action = Callable[[Case], str]
 
 
-SECOND: Final = 0.1
+SECOND: Final = 0.05
 """Least score of a second cause that is worth an action."""
 
 
@@ -47,7 +47,7 @@ def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-CLOSE: Final = 0.6
+CLOSE: Final = 0.5
 """Share of the best cause's score from which on a second cause cannot be told from it."""
 
 

@@ -1,8 +1,7 @@
 """Causes ranked by weighted evidence: at most one item per family and cause, what is missing listed, unknown in the race.
 
 A cause's log-odds are the logarithm of its prior plus the weights of the evidence that applies; scores are the softmax
-over all candidates and `unknown`, divided by a temperature that docs/calibration.md says how to fit: one where evidence
-that can decide speaks for the first cause, a higher one where a curve's shape or a prior alone does. Weights are
+over all candidates and `unknown`, divided by a temperature that docs/calibration.md says how to fit. Weights are
 natural-log likelihood ratios: ±0.7 doubles or halves the odds, 2.2 (nine to one) is the most that one observation may
 carry, and only a machine's own report or a proof carries more.
 """
@@ -18,20 +17,16 @@ from gdiag.triage.case import Case
 from gdiag.triage.evidence import RULES, WANTED
 from gdiag.triage.priors import PRIORS, UNKNOWN, UNKNOWN_SHARE
 
-TEMPERATURE: Final = 0.7
-"""Where a curve's shape alone speaks for the first cause, or the prior. Simulated runs would have it lower: see
-docs/calibration.md for why it is not."""
-DECIDED_TEMPERATURE: Final = 0.5
-"""Where evidence that can decide speaks for the first cause. Fitted on trained and on simulated runs, rounded towards caution."""
+TEMPERATURE: Final = 0.4
+"""Above what simulated and trained runs would have, 0.2 to 0.3: what no rule foresees is in neither (docs/calibration.md). Below
+one, for the weights are stated with caution, one by one, and agree more often than they err together."""
 RESERVED: Final = 0.015
 """Least share of `unknown`, whatever the evidence: of some eighty first causes with evidence that decides none was wrong, which
 leaves one in thirty at most, and what no rule foresees is in no simulated run."""
 LOW_BELOW: Final = 0.4
 MEDIUM_BELOW: Final = 0.7
-SHOWN: Final = 0.02
-"""Causes below this score are not listed, unless evidence speaks for them."""
 LEAST: Final = 0.005
-"""Causes that would be shown as 0.00 are not listed at all."""
+"""Causes that would be shown as 0.00 are not listed, nor is `unknown` where nothing but its reserve is left to it."""
 FEW: Final = 5
 """At most this many causes are listed."""
 DECIDING: Final = frozenset({"data", "rank", "layer", "telemetry", "schedule", "resume", "config", "ports"})
@@ -54,13 +49,12 @@ def rank(case: Case) -> tuple[Cause, ...]:
     if not odds:
         return ()
     ranked = []
-    first = min(odds, key=lambda cause: (-odds[cause], cause))
-    temperature = _temperature(case, evidence, first)
+    temperature = TEMPERATURE if evidence else 1.0  # Shares that are known without evidence are what they are.
     for cause, score in sorted(_reserved(_softmax(odds, temperature)).items(), key=lambda item: (-item[1], item[0])):
         mine = _of(evidence, cause)
         supports = tuple(text for _, weight, text in sorted(mine, key=lambda m: -m[1]) if weight > 0)
         contradicts = tuple(text for _, weight, text in sorted(mine, key=lambda m: m[1]) if weight < 0)
-        if score < (LEAST if supports else SHOWN):
+        if score < LEAST or (cause == UNKNOWN and score <= RESERVED):
             continue
         basis = _basis(case, [(family, weight) for family, weight, _ in mine if weight > 0])
         missing = _missing(case, cause)
@@ -94,14 +88,6 @@ def logits(case: Case, evidence: Weighed) -> dict[str, float]:
 def _of(evidence: Weighed, cause: str) -> list[tuple[str, float, str]]:
     """Family, weight and sentence of what speaks for or against `cause`."""
     return [(family, weight, text) for (name, family, _), (weight, text) in evidence.items() if name == cause]
-
-
-def _temperature(case: Case, evidence: Weighed, first: str) -> float:
-    """What divides the log-odds of a case whose first cause is `first`."""
-    if not evidence:
-        return 1.0  # Shares that are known without evidence are what they are.
-    basis = _basis(case, [(family, weight) for family, weight, _ in _of(evidence, first) if weight > 0])
-    return DECIDED_TEMPERATURE if basis == "evidence" else TEMPERATURE
 
 
 def _reserved(shares: dict[str, float]) -> dict[str, float]:

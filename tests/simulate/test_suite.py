@@ -9,6 +9,7 @@ from benchmarks.matching import judge
 from gdiag.model import Cause, Incident, Pattern, Report, Severity
 from gdiag.simulate.faults import FAULTS
 from gdiag.simulate.truth import Event, Truth
+from gdiag.triage.causes import TEMPERATURE
 
 
 def incident(pattern: Pattern, onset: int, severity: Severity = Severity.WARNING, cause: str = "bad_batch") -> Incident:
@@ -65,8 +66,8 @@ def test_figures_name_misses_with_their_command() -> None:
 def test_a_guess_has_its_present_score_at_the_temperature_in_use() -> None:
     told = guess(incident("single_spike", 500), right=True)
     assert told.top() == 0.8
-    assert abs(told.top(told.present) - 0.8) < 1e-9
-    assert told.top(2 * told.present) < 0.8 < told.top(told.present / 2)
+    assert abs(told.top(TEMPERATURE) - 0.8) < 1e-9
+    assert told.top(2 * TEMPERATURE) < 0.8 < told.top(TEMPERATURE / 2)
 
 
 def test_events_that_nothing_can_explain_wrongly_say_nothing_of_scores() -> None:

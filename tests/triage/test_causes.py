@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gdiag.model import Cause, DataWindow, Finding, Location, Measure, Pattern, Severity
 from gdiag.triage import explain
 from gdiag.triage.case import Case
-from gdiag.triage.causes import DECIDED_TEMPERATURE, RESERVED, TEMPERATURE, logits, rank, weigh
+from gdiag.triage.causes import RESERVED, TEMPERATURE, logits, rank, weigh
 from gdiag.triage.facts import RunFacts
 from gdiag.triage.incidents import PATTERN
 from gdiag.triage.loss_sentences import after_effect, no_after_effect
@@ -76,7 +76,7 @@ def test_gradient_lead_speaks_against_one_bad_batch_without_a_verdict() -> None:
     causes = {c.cause: c for c in rank(spike(Measure("grad_lead", 3.0)))}
     assert causes["bad_batch"].contradicts
     assert causes["optimizer_instability"].supports
-    assert max(c.score for c in causes.values()) < 0.7
+    assert all(c.band != "high" for c in causes.values())
 
 
 @pytest.mark.parametrize(("since", "cause"), [(0, "optimizer_state_lost"), (10, "bad_batch")])
@@ -483,15 +483,15 @@ def test_no_schedule_decays_where_a_run_begins(onset: int, best: str) -> None:
     assert rank(Case("plateau", lead, (lead,), facts=facts, onset=onset, last=1000))[0].cause == best
 
 
-def test_evidence_that_decides_is_trusted_more_than_a_shape() -> None:
+def test_scores_are_log_odds_over_a_temperature() -> None:
     shape = spike(Measure("after_effect", 0.0), Measure("noise", 0.05), Measure("peak_excess", 2.0))
     moved = spike(Measure("token_entropy_z", 9.0))
-    for case, temperature in ((shape, TEMPERATURE), (moved, DECIDED_TEMPERATURE)):
+    for case in (shape, moved):
         odds = logits(case, weigh(case))
         top = max(odds.values())
-        due = 1 / sum(exp((value - top) / temperature) for value in odds.values())
+        due = 1 / sum(exp((value - top) / TEMPERATURE) for value in odds.values())
         assert rank(case)[0].score == pytest.approx(min(due, 1 - RESERVED), abs=0.02)
-    assert DECIDED_TEMPERATURE < TEMPERATURE < 1
+    assert TEMPERATURE < 1
 
 
 def test_no_amount_of_evidence_is_a_verdict() -> None:
