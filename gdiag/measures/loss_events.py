@@ -101,6 +101,7 @@ def loss_view(path: Path) -> LossView:
     found = scan(value)
     start = float(np.median(value[: max(3, min(10, len(value) // 50))])) if len(value) else 0.0
     events = [_event(path, value, found, episode, start) for episode in found.episodes or short_episodes(value)]
+    events = beyond_skew(value, events)
     events += [_short_event(path, value, found, stretch, start) for stretch in short_spikes(path, found, start)]
     events.sort(key=lambda event: event.onset)
     events = _without_consequences(events)
@@ -123,6 +124,26 @@ def loss_view(path: Path) -> LossView:
     hard = found.outliers[~inside[found.outliers]] if len(value) else found.outliers
     hard = hard[curve.step[hard] >= path.judged_from]
     return LossView(path, found, tuple(events), hard, interval(curve.step))
+
+
+SKEWED_Z, SKEWED_STRENGTH = 15.0, 5.0
+"""Spikes lower than this, in standard deviations, must reach this windowed sum in the logarithm: of 45 real ones of trained and made
+runs 43 do, of three of healthy classifiers one."""
+
+
+def beyond_skew(value: Floats, events: list[LossEvent]) -> list[LossEvent]:
+    """The events without modest spikes that do not stand out of the logarithm of the loss.
+
+    The loss of a classifier of few samples is skewed: it spreads as its level does, and upwards. Its logarithm spreads alike on
+    both sides.
+    """
+    doubtful = [e for e in events if e.kind == "spike" and e.last > e.onset and e.z < SKEWED_Z]
+    if not doubtful or value.min() <= 0:
+        return events
+    strength = scan(np.log(value)).strength
+    reach = SCALES[0]
+    dropped = [e for e in doubtful if strength[max(0, e.onset - reach) : e.last + reach].max() < SKEWED_STRENGTH]
+    return [e for e in events if e not in dropped]
 
 
 def _relative(value: Floats, start: float) -> bool:

@@ -124,6 +124,10 @@ def _lifted(value: Floats, onset: int, margin: float) -> bool:
     return float(np.median(after)) > float(np.median(before)) + max(0.5 * margin, 3 * error)
 
 
+HIGH = 0.45
+"""Share of the loss at the start below which a run has learned what it could, however early: as for a plateau (GD108)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stalled:
     """A loss that stopped falling before the rate reached its peak and never fell again."""
@@ -156,7 +160,7 @@ def stalled(schedule: Schedule, lr: Curve, loss: Curve, grad: Curve) -> Stalled 
     parts = np.array_split(after[third:], 8)
     gain_after = at_peak - min(float(np.median(p)) for p in parts)
     gain = start - float(np.median(parts[-1]))
-    if gain < 0.2 * abs(start) or gain_after > 0.05 * gain:
+    if gain < 0.2 * abs(start) or gain_after > 0.05 * gain or start - gain < HIGH * start:
         return None
     level = at_peak + max(0.03 * gain, 2 * _noise(loss.value) / sqrt(SMOOTH))
     first = int(np.argmax(_smooth(loss.value) <= level))

@@ -27,6 +27,13 @@ def test_critical_when_the_loss_never_comes_back() -> None:
     assert finding.number("lr_share_of_peak") == pytest.approx(0.6, abs=0.05)
 
 
+@pytest.mark.parametrize(("floor", "fires"), [(3.2, True), (0.8, False)])
+def test_what_was_learned_in_the_warm_up_must_be_little(floor: float, fires: bool) -> None:
+    loss = floor + (5.5 - floor) * np.exp(-np.arange(900) / 2) + 0.05 * np.random.default_rng(1).standard_normal(900)
+    loss[:3], loss[14] = 5.5, 7.5
+    assert bool(analyze(view({"lr": cosine(900, warmup=19), "loss": loss}))) is fires
+
+
 def test_warning_when_it_comes_back_late() -> None:
     (finding,) = analyze(view({"lr": cosine(warmup=100), "loss": exploding(back=600)}))
     assert finding.severity is Severity.WARNING

@@ -8,7 +8,7 @@ import pytest
 
 from gdiag.analyzers import loss_spike
 from gdiag.measures.curves import Path
-from gdiag.measures.loss_events import LossView, loss_view
+from gdiag.measures.loss_events import LossEvent, LossView, beyond_skew, loss_view
 from gdiag.measures.trajectory import trajectory
 from gdiag.schema import TABLES
 from tests.analyzers.made_layers import layered
@@ -185,6 +185,22 @@ def test_the_events_do_not_depend_on_how_it_is_logged(change: str, noise: Noise)
     found = [(event.kind, event.onset_step - int(step[0])) for event in loss_view(trajectory(frame).paths[0]).events]
     assert [kind for kind, _ in found] == [kind for kind, _ in plain]
     assert [onset for _, onset in found] == [pytest.approx(onset, abs=4) for _, onset in plain]
+
+
+def test_a_modest_spike_that_the_logarithm_does_not_show_is_skew() -> None:
+    rng = np.random.default_rng(3)
+    value = np.asarray(0.6 * np.exp(0.6 * rng.standard_normal(2000)), dtype=np.float64)
+    value[400:412] *= 12.0  # far out in the logarithm as well
+    value[1200:1206] *= 2.0  # one and a half standard deviations there
+    frame = pl.DataFrame({"step": np.arange(2000), "loss": value}).with_columns(source=pl.lit(0), line=pl.lit(1))
+    path = Path("trajectory", frame, 0)
+
+    def event(onset: int, last: int, z: float) -> LossEvent:
+        return LossEvent("spike", path, onset, onset + 1, last, 1.0, z, 0.6, 0.6, 0.1, last + 1, (1.0, 2.0), 0.0, 1.0)
+
+    clear, skewed, huge = event(400, 411, 9.0), event(1200, 1205, 9.0), event(1200, 1205, 20.0)
+    assert beyond_skew(value, [clear, skewed, huge]) == [clear, huge]
+    assert beyond_skew(value - 1.0, [skewed]) == [skewed]  # no logarithm below zero
 
 
 def test_too_few_rows_have_no_events() -> None:
