@@ -14,7 +14,8 @@ pre-norm when it returns from the start.
 
 A norm that rises for good while much of what the run learns is still to come is told as information: gradients grow as
 a small initialisation is left behind. So is one that comes back while the loss falls all the way, and one that rises too
-slowly to stand out in any row while the loss ends lower than it was.
+slowly to stand out in any row while the loss ends lower than it was, and one with which the run learns a quarter of
+all it ever learns.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
 from gdiag.measures.baseline import Floats, running_median
-from gdiag.measures.changes import STILL_TO_COME, learned_after
+from gdiag.measures.changes import STILL_TO_COME, learned_after, learned_between
 from gdiag.measures.gradients import Surge, explodes, lasting_rise, surges
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import interval
@@ -75,7 +77,7 @@ def _finding(run: RunView, surge: Surge, limit: float) -> Finding:
     first, last, peak, level = surge.first, surge.last, surge.peak, surge.level
     step, last_step = int(curve.step[first]), int(curve.step[last])
     attribution = run.attribution(step, int(curve.step[min(peak, first + 20)]))
-    lost = curve.nonfinite.step
+    lost = _lost(run)
     rate = run.series("lr").at(step)
     learned = learned_after(run.series("loss"), step)
     end = lost[(lost > step) & (lost <= last_step + 50 * interval(curve.step))]
@@ -85,7 +87,9 @@ def _finding(run: RunView, surge: Surge, limit: float) -> Finding:
     severity = Severity.WARNING if back and not ends else Severity.CRITICAL
     slow = not surge.z
     unharmed = (back or slow) and _loss_falls(run, step, last_step, parts=3 if back else 0)
-    if not ends and (unharmed or (not back and learned >= STILL_TO_COME)):
+    # Whatever became of the run later: gradients with which it learned much were not too large to learn with.
+    meanwhile = learned_between(run.series("loss"), step, last_step)
+    if not ends and (unharmed or (not back and learned >= STILL_TO_COME) or meanwhile >= STILL_TO_COME):
         severity = Severity.INFO
     tail = "and ends in values that are not finite" if ends else "and comes back" if back else "and does not come back"
     evidence = [
@@ -97,6 +101,7 @@ def _finding(run: RunView, surge: Surge, limit: float) -> Finding:
         Measure("recovered", back),
         Measure("ends_nonfinite", ends),
         Measure("learned_after", learned, limit=STILL_TO_COME),
+        Measure("learned_meanwhile", meanwhile, limit=STILL_TO_COME),
     ]
     if back or slow:
         evidence.append(Measure("loss_falls_on" if back else "loss_ends_lower", unharmed))
@@ -111,6 +116,16 @@ def _finding(run: RunView, surge: Surge, limit: float) -> Finding:
         run.where(curve.finite.row(first), last_step=last_step, layer=named_layer(attribution)),
         (*evidence, *layer_evidence(attribution)),
     )  # fmt: skip
+
+
+def _lost(run: RunView) -> NDArray[np.int64]:
+    """Steps at which the norm is not finite and the step was taken: mixed precision skips a step that overflows, and goes on."""
+    step = run.grad_norm.nonfinite.step
+    skipped = np.zeros(len(step), dtype=bool)
+    for stretch in run.nonfinite:
+        if stretch.skipped:
+            skipped |= (step >= stretch.onset) & (step <= stretch.last)
+    return step[~skipped]
 
 
 def _loss_falls(run: RunView, step: int, last: int, *, parts: int) -> bool:

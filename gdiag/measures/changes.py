@@ -154,6 +154,28 @@ STILL_TO_COME = 0.25
 """Share of the fall of the loss after a step from which a gradient norm that grew there is no instability."""
 
 
+LEARNT = 0.1
+"""Share of its first level by which a loss must fall somewhere for the run to have learned."""
+
+
+def learned_between(loss: Curve, step: int, last: int, rows: int = 20) -> float:
+    """Share of all that `loss` ever fell that it fell from `step` to `last`, in medians of `rows`, whatever became of it later.
+
+    0 for few rows, and for a run that never learned.
+    """
+    at, end = (int(i) for i in np.searchsorted(loss.step, [step, last + 1]))
+    if len(loss) < 2 * rows or end - at < rows:
+        return 0.0
+    level = running_median(loss.value, rows)[rows - 1 :]
+    first, there = (
+        float(np.median(loss.value[: max(3, rows // 4)])),
+        float(np.median(loss.value[max(0, at - rows) : at + 1])),
+    )
+    fall = first - float(level.min())
+    within = there - float(running_median(loss.value[at:end], rows)[rows - 1 :].min())
+    return max(0.0, within / fall) if fall > LEARNT * abs(first) else 0.0
+
+
 def learned_after(loss: Curve, step: int, rows: int = 20) -> float:
     """Share of the whole fall of `loss` that comes after `step`, in medians of `rows`, up to its first non-finite value.
 

@@ -232,15 +232,20 @@ def _end(value: Floats, at: int, bound: float, rows: int = 5) -> int:
 
 
 def steady(value: Floats, rows: int = 200, factor: float = 20.0) -> bool:
-    """Whether a series of gradient norms has been calm: not rough over its last `rows`, no long or huge surge, no lasting rise."""
+    """Whether a series of gradient norms is calm: not rough over its last `rows`, no long or huge surge in twice as many and no
+    lasting rise, unless it is as long ago and at its new level since."""
     if len(value) < 16:
         return True
     tail = np.log(value[-rows:][value[-rows:] > 0])
     if len(tail) > 8 and 1.4826 * float(np.median(np.abs(np.diff(tail)))) > 1.25 * ROUGH:
         return False
-    if any(s.ratio >= factor * 5 or (s.ratio >= factor / 2 and s.rows >= 50) for s in surges(value)):
+    late = value[-2 * rows :]
+    if any(s.ratio >= factor * 5 or (s.ratio >= factor / 2 and s.rows >= 50) for s in surges(late)):
         return False
-    return lasting_rise(value) is None
+    rise = lasting_rise(value)
+    if rise is None or len(value) - rise[0] <= 2 * rows:
+        return rise is None
+    return float(np.median(value[-rows:])) <= 2 * float(np.median(value[rise[0] + rows // 2 :][:rows]))
 
 
 def roughness(value: Floats, least_rows: int = 40) -> Roughness | None:

@@ -61,6 +61,12 @@ SHARP: Final = frozenset({"GD101", "GD102", "GD109", "GD117", "GD118", "GD120", 
 BLUNT: Final = frozenset({"GD213"})
 """Findings dated to a quarter of the run: they date only what nothing else does."""
 
+FOLLOWS: Final = frozenset({"GD201"})
+"""Gradients that grow with what a resume or a jump of the rate did: they are its consequence, however grave, and dated by it
+where they seem to begin a few rows before."""
+TAKEN_UP: Final = frozenset({"GD109", "GD302", "GD306"})
+"""Findings about a row that is known beforehand: where training was taken up again, or the rate set."""
+
 NUMBERS: Final = frozenset({"GD101", "GD112", "GD116", "GD204"})
 """Findings about numbers that are not finite, or about the loss scale that keeps them so: programs stop over them."""
 
@@ -72,6 +78,9 @@ ROOM: Final = {"GD0": "log", "GD1": "model", "GD2": "model", "GD3": "model", "GD
                "GD7": "network"}  # fmt: skip
 HARDWARE: Final = frozenset({"GD403", "GD404", "GD606"})
 """The machine's own reports: they join whatever the model did within a few rows of them."""
+
+BROAD: Final = frozenset({"GD201", "GD207", "GD208", "GD210", "GD211", "GD213"})
+"""Findings that may last for the rest of the run: what is only worth knowing binds nothing together that comes later."""
 
 SLOWED: Final = frozenset({"GD501", "GD502", "GD504"})
 UNTIMED: Final = frozenset({"GD601", "GD603", "GD604"})
@@ -110,7 +119,10 @@ class Group:
         ]
         if alarms:
             return float("inf")
-        return max((_end(f) or 0 for f in self.members), default=float("-inf"))
+        return max(
+            (_end(f) or 0 for f in self.members if f.severity > Severity.INFO or f.code not in BROAD),
+            default=self.start,
+        )
 
 
 def _end(finding: Finding) -> int | None:
@@ -282,7 +294,9 @@ def _absorb_rows(groups: list[Group]) -> None:
 
 def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts) -> Case:
     """Name and place an event."""
-    lead = min((f for f in members if f.code in PATTERN), key=_precedence)
+    named = [f for f in members if f.code in PATTERN]
+    known = any(f.code in TAKEN_UP and f.severity > Severity.INFO for f in named)
+    lead = min((f for f in named if not (known and f.code in FOLLOWS)), key=_precedence)
     spread = frozenset() if lead.code in LEARNING else LEARNING
     events = [f for f in members if f is lead or _surge(f) or f.code not in ALONE | spread | {"GD008"}]
     alarms = [f for f in events if f.severity >= min(lead.severity, Severity.WARNING)] or events
@@ -293,6 +307,8 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
     else:
         alarms = [f for f in alarms if f.measure("slow") is not True]
     alarms = [f for f in alarms if f.code not in BLUNT] or alarms
+    if lead.code in TAKEN_UP:
+        alarms = [f for f in alarms if f.code not in FOLLOWS] or alarms
     alarms = [lead] if lead.code == "GD106" else alarms  # the rows date what was joined to them
     # The loss is flat from about some block on; where the rate was gone is known to the row.
     alarms = [f for f in alarms if f.code == "GD303"] or alarms

@@ -7,6 +7,7 @@ from typing import Final
 from gdiag.triage.case import Case
 
 _NOTES: Final = {
+    "GD201": "Nothing to change while the run learns with it: gradients grow as a small initialisation is left behind; look at clipping, which cuts them",
     "GD206": "Nothing to change while the loss does not follow: go on, and look again if it returns",
     "GD210": "Nothing to change for the logits alone: growth from the first steps, or after gradients became unstable, follows the learning rate "
     "or the scale of the start; QK-norm bounds it",

@@ -66,6 +66,8 @@ def title(case: Case) -> str:
         name = "Layers without gradient"
     if case.lead.measure("simultaneous") is True and case.lead.code == "GD205":
         name = "Gradients of many layers rise together"
+    if case.lead.code == "GD201" and case.severity is Severity.INFO:
+        name = "Gradient norm rises"
     if case.lead.code == "GD209":
         name = "Update norm surges" if case.pattern == "gradient_explosion" else "Updates out of their usual range"
     if case.lead.code in {"GD501", "GD502"} and case.severity is Severity.INFO:

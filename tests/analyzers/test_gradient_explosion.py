@@ -110,6 +110,25 @@ def test_gradients_that_grow_while_the_run_learns_are_information() -> None:
     assert finding.severity is Severity.CRITICAL
 
 
+def test_gradients_with_which_much_was_learned_are_information_whatever_came_later() -> None:
+    grad, rows = steady(), np.arange(1000)
+    grad[60:700] *= 40
+    loss = np.where(rows < 60, 2.1, 0.1 + 2.0 * np.exp(-(rows - 60) / 120))
+    loss[800:] = 2.1
+    (finding,) = analyze(view({"grad_norm": grad, "loss": loss}))
+    assert finding.severity is Severity.INFO
+    assert (finding.number("learned_meanwhile") or 0) > 0.9
+
+
+def test_norms_of_steps_that_mixed_precision_skipped_end_nothing() -> None:
+    grad, scale = steady(), np.full(1000, 65536.0)
+    grad[600:720] *= 40
+    for row in (650, 700):
+        grad[row], scale[row:] = np.inf, scale[row:] / 2
+    (finding,) = analyze(view({"grad_norm": grad, "loss": np.full(1000, 2.0), "loss_scale": scale}))
+    assert (finding.severity, finding.measure("ends_nonfinite")) == (Severity.WARNING, False)
+
+
 @pytest.mark.parametrize(("ends_at", "severity"), [(0.2, Severity.INFO), (2.4, Severity.WARNING)])
 def test_a_surge_through_which_the_loss_falls_is_information(ends_at: float, severity: Severity) -> None:
     grad = steady()

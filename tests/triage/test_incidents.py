@@ -320,6 +320,25 @@ def test_first_updates_that_did_harm_name_a_missing_warm_up_beside_the_rate() ->
     )
 
 
+def test_gradients_that_grow_with_a_resume_are_its_consequence() -> None:
+    resumed = finding(
+        "GD109", 564, None, WARNING, evidence=(Measure("kind", "level"), Measure("recovered", value=False))
+    )
+    (incident,) = incidents(
+        finding("GD201", 556, 898, CRITICAL), resumed, facts=RunFacts("run", first_step=0, last_step=898)
+    )
+    assert (incident.pattern, incident.onset_step, incident.severity) == ("resume_jump", 564, CRITICAL)
+
+
+def test_what_is_only_worth_knowing_binds_nothing_together() -> None:
+    grown = finding("GD201", 48, 728, INFO)
+    found = incidents(grown, finding("GD102", 300, 304), finding("GD104", 690, 1198, CRITICAL))
+    assert sorted(i.onset_step or 0 for i in found) == [48, 300, 690]
+    rises = next(i for i in found if i.onset_step == 48)
+    assert rises.title.startswith("Gradient norm rises from step 48")
+    assert rises.actions[0].startswith("Nothing to change while the run learns with it")
+
+
 def test_a_warm_up_on_purpose_is_left_alone() -> None:
     (incident,) = incidents(finding("GD306", 239, 239, INFO, evidence=(Measure("kind", "restarted"),)))
     assert incident.actions[0].startswith("Nothing to do where the warm-up after the restart was meant")
