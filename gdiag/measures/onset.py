@@ -71,9 +71,13 @@ def _gradient(curve: Curve, onset: int, peak: int, every: int) -> tuple[float | 
     log = np.log(before)
     sigma = max(MAD_TO_SIGMA * float(np.median(np.abs(log - np.median(log)))), 0.02)
     high = np.log(positive.value[start : int(last) + 5]) - np.log(usual) > GRADIENT_Z * sigma
-    if not high.any():
+    # Two calm rows in a row end a run-up: what stood out before them was a row of its own.
+    calm = ~high[: int(first) - start]
+    ends = np.flatnonzero(calm[1:] & calm[:-1])
+    begin = int(ends[-1]) + 2 if len(ends) else 0
+    if not high[begin:].any():
         return ratio, None
-    return ratio, onset - int(positive.step[start + int(np.argmax(high))])
+    return ratio, onset - int(positive.step[start + begin + int(np.argmax(high[begin:]))])
 
 
 def _short_run_up(

@@ -22,6 +22,16 @@ def test_gradient_rate_and_samples() -> None:
     assert (found.sample_start, found.sample_end) == (4000, 4008)
 
 
+@pytest.mark.parametrize(
+    ("high", "lead"),
+    [((492, 500), 0), ((494, 496, 498, 500), 6), ((488, 489, 490), None), ((492,), None), ((502,), -2)],
+)
+def test_a_lead_is_a_run_up(high: tuple[int, ...], lead: int | None) -> None:
+    grad = np.exp(np.random.default_rng(0).normal(0, 0.1, 1000))
+    grad[list(high)] *= 8
+    assert onset_context(view({"loss": learning(), "grad_norm": grad}).paths[0], 500, 505, 1).grad_lead == lead
+
+
 def test_no_lead_from_a_sparse_log() -> None:
     grad = np.exp(np.random.default_rng(0).normal(0, 0.1, 1000))
     grad[50:52] *= 30
