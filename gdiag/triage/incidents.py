@@ -330,6 +330,8 @@ LASTING: Final = frozenset({"GD102", "GD104", "GD105", "GD109"})
 def _pattern(lead: Finding) -> Pattern:
     if lead.measure("kind") == "crash_loop":
         return "abnormal_exit"
+    if lead.code == "GD109" and lead.severity is Severity.INFO and lead.measure("kind") == "fresh_model":
+        return "log_quality"  # where the log begins, and nothing says that the run had begun before
     return "gradient_explosion" if _surge(lead) else PATTERN[lead.code]
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from gdiag.triage.case import Case
 
 _NOTES: Final = {
+    "GD109": "Nothing to do where the log is cut from a longer one or its steps are counted from elsewhere; else check that the checkpoint was loaded",
     "GD201": "Nothing to change while the run learns with it: gradients grow as a small initialisation is left behind; look at clipping, which cuts them",
     "GD206": "Nothing to change while the loss does not follow: go on, and look again if it returns",
     "GD210": "Nothing to change for the logits alone: growth from the first steps, or after gradients became unstable, follows the learning rate "
@@ -53,4 +54,6 @@ def note(case: Case) -> str | None:
         return "Nothing to do where the warm-up after the restart was meant; else save and load the scheduler's state"
     if case.lead.code == "GD206" and case.value("loss_moved", "GD206") is True:
         return "Nothing to change for one jump that passes: compare the loss after it with that before, and look again if it returns"
+    if case.lead.code == "GD109" and case.value("kind", "GD109") != "fresh_model":
+        return None
     return _NOTES.get(case.lead.code)

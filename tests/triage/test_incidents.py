@@ -339,6 +339,15 @@ def test_what_is_only_worth_knowing_binds_nothing_together() -> None:
     assert rises.actions[0].startswith("Nothing to change while the run learns with it")
 
 
+def test_a_log_that_begins_late_is_no_resume_by_itself() -> None:
+    begun = (Measure("kind", "fresh_model"),)
+    (cut,) = incidents(finding("GD109", 1100, None, INFO, evidence=begun))
+    assert (cut.pattern, cut.title, cut.causes) == ("log_quality", "GD109 is seen", ())
+    assert cut.actions[0].startswith("Nothing to do where the log is cut from a longer one")
+    (resumed,) = incidents(finding("GD109", 1100, None, WARNING, evidence=begun))
+    assert (resumed.pattern, resumed.causes[0].cause) == ("resume_jump", "resume_mismatch")
+
+
 def test_a_warm_up_on_purpose_is_left_alone() -> None:
     (incident,) = incidents(finding("GD306", 239, 239, INFO, evidence=(Measure("kind", "restarted"),)))
     assert incident.actions[0].startswith("Nothing to do where the warm-up after the restart was meant")
