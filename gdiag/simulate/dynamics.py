@@ -72,7 +72,7 @@ def curve(forces: Forces) -> Curve:
     made, n = forces.model, forces.n
     rng = np.random.default_rng([forces.setup.seed, 202])
     noise = batch_noise(forces.setup.noise, n + 1, rng)[forces.batch % (n + 1)]
-    replay = rng.standard_normal(n) * 0.02
+    replay = rng.standard_normal(n) * (0.0 if forces.deterministic else 0.02)
     grad_noise = rng.standard_normal(n) * made.grad_noise + 0.3 * made.grad_noise * np.clip(noise, -3, 6)
     jitter = rng.standard_normal(n)
     seen: set[int] = set()

@@ -37,6 +37,8 @@ class Forces:
     """Number of the data batch consumed: the same number is the same data."""
     rate: Floats = field(init=False)
     """Share of the peak learning rate, as scheduled and as disturbed; 1 is the stable rate: at 10 the run trains ten times too fast."""
+    deterministic: bool = False
+    """Whether a step that is trained again on the same batch and weights gives the same loss to the last digit."""
     learning: float = 1.0
     """Share of each step that is progress."""
     excess: Floats = field(init=False)

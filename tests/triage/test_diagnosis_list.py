@@ -68,6 +68,8 @@ PATHS = {
     "weight-bit-flip": ("silent_data_corruption", "bit by bit"),
     "loss-scale-collapse": ("loss_scale_collapse", "BF16"),
     "resume-optimizer-lost": ("optimizer_state_lost", "moments"),
+    "resume-replayed": ("optimizer_state_lost", "moments"),
+    "parameter-shrink": ("config_change", "decay"),
     "resume-step-counter": ("step_counter_lost", "go on counting"),
     "resume-scale": ("loss_scale_lost", "scaler's state"),
     "resume-loader": ("data_repeated", "loader's position"),

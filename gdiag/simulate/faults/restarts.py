@@ -41,6 +41,18 @@ def _optimizer(forces: Forces) -> list[Event]:
     ]
 
 
+def _replayed(forces: Forces) -> list[Event]:
+    """Steps trained again on a deterministic machine: the first gives its loss again, the updates after it are not those of before."""
+    every = forces.setup.every
+    at = forces.pick(0.4, 0.75) // every * every
+    forces.rewind(at, every * int(forces.rng.integers(15, 40)), set())
+    forces.deterministic = True
+    forces.kick[at + 1], forces.half_life = forces.size(0.08, 0.6), float(forces.rng.uniform(5, 20) * every)
+    causes = ("optimizer_state_lost",)
+    patterns = ("resume_jump", "single_spike", "step_up")
+    return [Event("replayed_without_moments", causes, patterns, forces.seen(at), tolerates_more=True)]
+
+
 def _loader(forces: Forces) -> list[Event]:
     at = _resume(forces, "loader")
     forces.memorised = forces.size(0.15, 0.5)
@@ -125,6 +137,7 @@ def _older(forces: Forces) -> list[Event]:
 FAULTS: Final = (
     Fault("resume-clean", "a restart from a checkpoint that changes nothing", _clean, healthy=True, note="clean restart with rewind", tolerated=("log_quality",)),
     Fault("resume-optimizer-lost", "a restart without optimizer state: a spike at the restart", _optimizer, needs("grad")),
+    Fault("resume-replayed", "steps trained again: the same first loss, then worse, as without the optimizer's state", _replayed, sudden=False),
     Fault("resume-loader", "a restart whose data loader begins at sample 0 again", _loader, needs("ids"), sudden=False),
     Fault("resume-fresh-model", "a restart with untrained weights", _fresh, needs("grad"), sudden=False),
     Fault("resume-scheduler", "a restart whose schedule begins again with warm-up", _scheduler, needs("lr"), sudden=False),

@@ -165,6 +165,17 @@ def _parameter_growth(forces: Forces) -> list[Event]:
     ]
 
 
+def _parameter_shrink(forces: Forces) -> list[Event]:
+    """A decay that is far too strong from mid-run on takes from every weight at once."""
+    at = forces.pick(0.3, 0.6)
+    layers = forces.model.network.layers
+    forces.lengthen(
+        at, [i for i, layer in enumerate(layers) if layer.kind != "norm"], float(forces.rng.uniform(0.2, 0.5))
+    )
+    causes = ("config_change",)
+    return [Event("parameter_shrink", causes, ("parameter_growth",), forces.seen(at), tolerates_more=True, slow=True)]
+
+
 def _weight_flip(forces: Forces) -> list[Event]:
     at = forces.pick(0.3, 0.85)
     kinds: tuple[Kind, ...] = ("fc", "out", "qkv", "proj")
@@ -224,6 +235,7 @@ FAULTS: Final = (
     Fault("attention-logit-growth", "attention logits of one block grow until the loss spikes", _attention, _LAYERS | needs("attention"), sudden=False),
     Fault("output-logit-growth", "output logits and the head grow late in the run", _output, _WEIGHTS | needs("output"), sudden=False),
     Fault("parameter-growth", "weights grow without decay", _parameter_growth, _WEIGHTS, sudden=False),
+    Fault("parameter-shrink", "all weights shrink from mid-run on, as under a decay that is far too strong", _parameter_shrink, _WEIGHTS, sudden=False),
     Fault("stale-second-moment", "gradients stay small for long, then one of the old size makes Adam's step far too large", _stale_moments,
           needs("grad", "lr", "updates"), sudden=False),
     Fault("weight-bit-flip", "one weight is corrupted: its tensor's norm jumps", _weight_flip, _WEIGHTS, sudden=False),
