@@ -174,11 +174,12 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
         like = None if fresh else _like(value[:i], rows, before + jump, limit)
         if like is not None and _repeats(value[:i], like, rows, excess, noise * _inflation(old)):
             kind = "older_checkpoint"
-        elif like is not None and regained is not None and regained < RELEARNT * (i - like):
-            kind, back, regained = "transient", regained, None
-        elif like is not None and kind == "transient" and half is not None and half > MOMENT_ROWS:
-            lasts = float(loss.step[i + half] - loss.step[i])
-            kind = "level" if lasts > MOMENT_STEPS else kind
+        elif like is not None and (back is not None or (regained is not None and regained < RELEARNT * (i - like))):
+            lasts = float(loss.step[i + half] - loss.step[i]) if half is not None else np.inf
+            brief = half is not None and (half <= MOMENT_ROWS or lasts <= MOMENT_STEPS)
+            kind = "transient" if brief else "level"
+            if brief and back is None:
+                back, regained = regained, None
     return Resume(
         step, i, rewound, kind, before, before + (rise if jump > 0 else jump),
         float(np.median(rows[int(0.6 * len(rows)) :])), noise, limit,

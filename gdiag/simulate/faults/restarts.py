@@ -47,7 +47,7 @@ def _replayed(forces: Forces) -> list[Event]:
     at = forces.pick(0.4, 0.75) // every * every
     forces.rewind(at, every * int(forces.rng.integers(15, 40)), set())
     forces.deterministic = True
-    forces.kick[at + 1], forces.half_life = forces.size(0.08, 0.6), float(forces.rng.uniform(5, 20) * every)
+    forces.kick[at + 1], forces.half_life = forces.size(0.08, 0.6), float(forces.rng.uniform(4, 8) * every)
     causes = ("optimizer_state_lost",)
     patterns = ("resume_jump", "single_spike", "step_up")
     return [Event("replayed_without_moments", causes, patterns, forces.seen(at), tolerates_more=True)]
