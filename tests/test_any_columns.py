@@ -68,6 +68,24 @@ def test_layers_alone_beside_a_loss_that_is_lost(name: str) -> None:
         assert "GD101" in {finding.code for finding in found}
 
 
+def test_an_overflow_beside_a_scale_that_never_moves_is_written() -> None:
+    records = sample("overflow-layer.jsonl.gz")
+    assert records.layers is not None
+    norms = [c for c in records.layers.columns if c.startswith("grad_norm:")]
+    row = pl.col("step") == pl.col("step").median().cast(pl.Int64)
+    inf = [pl.when(row).then(float("inf")).otherwise(1.0).alias(c) for c in norms]
+    steps = records.steps.drop("grad_norm").with_columns(loss=pl.lit(3.0), loss_scale=pl.lit(65536.0))
+    report = diagnose(replace(records, steps=steps, layers=records.layers.with_columns(inf)))
+    assert '"backed_off"' in json_v1.render(report)
+
+
+def test_a_loss_of_nothing_is_resumed() -> None:
+    spike = sample("spike.jsonl")
+    first = spike.steps.head(100).with_columns(loss=pl.lit(0.0), step=pl.int_range(100, dtype=pl.Int64))
+    again = first.with_columns(step=pl.col("step") + 50, line=pl.col("line") + 100)
+    assert diagnose(replace(spike, steps=pl.concat([first, again]))).checked
+
+
 def test_a_run_that_goes_on_without_any_metric() -> None:
     spike = sample("spike.jsonl")
     keys = [c for c in spike.steps.columns if c in KEYS]

@@ -68,7 +68,7 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
                 Measure("parameters_nonfinite", parameters),
                 Measure("loss_nonfinite", loss_first),
                 Measure("isolated", not lasting),
-                Measure("backed_off", handled),
+                Measure("backed_off", bool(handled)),
                 Measure("logged_late", before is not None),
                 Measure("steady_before", run.steady_before(found.step)),
                 *(() if found.ratio is None else (Measure("grad_ratio", found.ratio, limit=10.0),)),

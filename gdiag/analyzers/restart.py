@@ -34,17 +34,17 @@ def analyze(run: RunView, *, loop: int = 3, most: int = 10) -> list[Finding]:
     Args:
         run: the run.
         loop: restarts from one step, one after the other, that make a crash loop.
-        most: findings.
+        most: single restarts told.
     """
     restarts = run.trajectory.restarts
-    found: list[Finding] = []
+    loops, single = [], []
     for (_, tries), same in groupby(restarts, key=lambda r: (r.step, r.rewound > 0 and not r.from_start)):
         group = list(same)
         if tries and len(group) >= loop:
-            found.append(_loop(run, group, loop))
+            loops.append(_loop(run, group, loop))
         else:
-            found += [_finding(run, restart, len(restarts)) for restart in group]
-    return found[-most:]
+            single += [_finding(run, restart, len(restarts)) for restart in group]
+    return [*loops, *single[-most:]]
 
 
 def _loop(run: RunView, tries: list[Restart], loop: int) -> Finding:

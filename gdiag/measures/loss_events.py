@@ -127,8 +127,8 @@ def loss_view(path: Path) -> LossView:
 
 
 SKEWED_Z, SKEWED_STRENGTH = 15.0, 5.0
-"""Spikes lower than this, in standard deviations, must reach this windowed sum in the logarithm: of 45 real ones of trained and made
-runs 43 do, of three of healthy classifiers one."""
+"""Spikes lower than this, in standard deviations, must reach this windowed sum in the logarithm: below the scan's own threshold,
+which of 45 spikes of trained and made runs 43 passed and of three of healthy classifiers one."""
 
 
 def beyond_skew(value: Floats, events: list[LossEvent]) -> list[LossEvent]:
@@ -141,6 +141,8 @@ def beyond_skew(value: Floats, events: list[LossEvent]) -> list[LossEvent]:
     if not doubtful or value.min() <= 0:
         return events
     strength = scan(np.log(value)).strength
+    if not (strength > 0).any():
+        return events  # too few rows to tell
     reach = SCALES[0]
     dropped = [e for e in doubtful if strength[max(0, e.onset - reach) : e.last + reach].max() < SKEWED_STRENGTH]
     return [e for e in events if e not in dropped]

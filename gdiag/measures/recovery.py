@@ -70,10 +70,16 @@ def regained_row(value: Floats, level: float, peak: int, noise: float) -> int | 
     rest = value[peak + 1 :]
     if len(rest) < 9:
         return None
-    back = np.flatnonzero(np.median(np.lib.stride_tricks.sliding_window_view(rest, 9), axis=1) <= level)
-    stays = (k for k in back.tolist() if np.median(rest[k : k + 30]) <= level + noise)
-    found = next(stays, None)
-    return None if found is None else peak + 1 + found
+    back = np.median(np.lib.stride_tricks.sliding_window_view(rest, 9), axis=1) <= level
+    if not back.any():
+        return None
+    stays = np.zeros(len(back), dtype=bool)
+    whole = max(0, len(rest) - 29)
+    if whole:
+        stays[:whole] = np.median(np.lib.stride_tricks.sliding_window_view(rest, 30), axis=1) <= level + noise
+    stays[whole:] = [np.median(rest[k:]) <= level + noise for k in range(whole, len(back))]
+    found = np.flatnonzero(back & stays)
+    return peak + 1 + int(found[0]) if len(found) else None
 
 
 def half_life(

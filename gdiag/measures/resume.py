@@ -148,7 +148,7 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
     widths = [k for k in ((2, *WIDTHS) if shaken else WIDTHS) if k <= len(rows)] or [len(rows)]
     spread = (JOINT_SIGMAS if shaken else SIGMAS) * MEDIAN_ERROR * noise * _inflation(old)
     start = float(np.median(value[: min(5, i)]))
-    least = max(LEVEL_SHARE * abs(before), GAIN_SHARE * (start - before))
+    least = max(LEVEL_SHARE * abs(before), GAIN_SHARE * (start - before), 1e-12)
     limits = [max(spread * sqrt(1 / k + 1 / min(i, REFERENCE_ROWS)), least) for k in widths]
     jumps = [float(np.median(excess[:k])) for k in widths]
     best = max(range(len(widths)), key=lambda k: abs(jumps[k]) / limits[k])

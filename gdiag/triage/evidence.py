@@ -233,10 +233,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("hardware_fault", "telemetry", -2.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),
     Rule("software_fault", "telemetry", 3.0, unflagged("hardware", "the driver's error code is one that programs cause", "GD404")),
     # Attempts that all end at one step share its batch and its code, not a moment of one machine.
-    *(Rule(cause, "config", weight, flagged("same_step", "all attempts end at the same step", "GD003")) for cause, weight in (
-        ("bad_batch", 2.0), ("software_fault", 0.7), ("hardware_fault", -1.5), ("memory_pressure", 0.4),
+    *(Rule(cause, "config", weight, flagged("same_step", "the attempts that ended did so at the same step", "GD003")) for cause, weight in (
+        ("bad_batch", 3.0), ("software_fault", 0.3), ("hardware_fault", -1.5), ("memory_pressure", 0.3),
     )),
-    *(Rule(cause, "config", weight, unflagged("same_step", "the attempts end at different steps", "GD003")) for cause, weight in (
+    *(Rule(cause, "config", weight, unflagged("same_step", "the attempts ended at different steps", "GD003")) for cause, weight in (
         ("bad_batch", -1.5), ("hardware_fault", 0.7),
     )),
     # Exits: the log's own last words.

@@ -53,7 +53,15 @@ def test_two_restarts_from_one_step_are_no_loop() -> None:
 
 def test_starting_again_from_nothing_is_no_loop() -> None:
     step = np.concatenate([np.arange(40), np.arange(40), np.arange(40), np.arange(900)])
-    assert {f.severity for f in analyze(view({"step": step, "loss": learning(len(step))}))} <= {Severity.INFO}
+    assert {f.severity for f in analyze(view({"step": step, "loss": learning(len(step))}))} == {Severity.INFO}
+
+
+def test_a_loop_is_told_however_many_restarts_follow() -> None:
+    loop = [np.arange(0, 510), *([np.arange(500, 512)] * 3), np.arange(500, 600)]
+    single = [np.arange(550 + 40 * i, 610 + 40 * i) for i in range(12)]
+    step = np.concatenate([*loop, *single])
+    found = analyze(view({"step": step, "loss": learning(len(step))}))
+    assert [f.severity for f in found] == [Severity.WARNING] + [Severity.INFO] * 10
 
 
 def test_quiet_without_restart() -> None:

@@ -203,6 +203,11 @@ def test_a_modest_spike_that_the_logarithm_does_not_show_is_skew() -> None:
     assert beyond_skew(value - 1.0, [skewed]) == [skewed]  # no logarithm below zero
 
 
+def test_a_short_extract_keeps_its_spike() -> None:
+    loss = np.array([2.5, 2.2, 2.45, 2.1, 2.42, 2.15, 2.33, 4.4, 4.2, 2.37, 2.36, 2.35])
+    assert kinds(seen(loss)) == ["spike"]
+
+
 def test_too_few_rows_have_no_events() -> None:
     for rows in range(12):
         assert seen(np.linspace(5, 4, rows)).events == () if rows else True
