@@ -301,6 +301,7 @@ def _facts(view: RunView, findings: Sequence[Finding]) -> RunFacts:
         columns=frozenset(columns | ({"steps.rank"} if ranks else set())),
         config=view.run.config,
         peak_lr=float(rates.max()) if rates.count() else None,  # type: ignore[arg-type]
+        steady_lr=rates.n_unique() == 1,
         windows=_windows(view, findings),
         times=_times(view, findings),
         formats=frozenset(view.records.sources[i].format for i in view.run.sources),

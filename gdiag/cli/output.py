@@ -54,8 +54,14 @@ def written(
     """The report in `form`; text as wide and as colourful as the place it goes to.
 
     Raises:
-        UsageError: SARIF of a report that holds tables and no findings.
+        UsageError: SARIF of a report that holds tables and no findings; `path` is one of the files that were read.
     """
+    if path is not None and path.exists():
+        for source in report.sources:
+            if (read := Path(source.path)).exists() and read.samefile(path):
+                raise UsageError(
+                    f"{path}: is one of the logs that were read and would be overwritten; name another file with -o"
+                )
     if form == "json":
         from gdiag.renderers import json_v1
 

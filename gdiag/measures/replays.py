@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.stats import wilcoxon
 
 from gdiag.measures.baseline import Floats, row_noise
 from gdiag.measures.curves import Curve, Path
@@ -79,6 +78,8 @@ def replays(paths: Sequence[Path]) -> list[Replay]:
 
 
 def _by_chance(change: Floats) -> float:
+    from scipy.stats import wilcoxon  # a third of a second to import, and few runs were replayed
+
     change = change[np.isfinite(change)]
     return float(wilcoxon(change, alternative="greater").pvalue) if len(change) else 1.0
 

@@ -201,6 +201,8 @@ def sweep(series: Series, limit: float | None, *, width: int, height: int) -> Pl
     if len(points) < _SWEPT:
         return None
     top = max([high for _, _, high in points] + ([limit] if limit else []))
+    if top <= 0:
+        return None
     logs = Series(series.name, series.unit, series.run, tuple(math.log2(x) for x, _, _ in points),
                   tuple(low for _, low, _ in points), tuple(high for _, _, high in points))  # fmt: skip
     rows = [[0] * max(8, width - 8) for _ in range(height)]

@@ -157,8 +157,10 @@ def _facts(incident: Incident, report: Report, screen: Screen, *, whole: bool) -
     if whole and not screen.verbose:
         row("or", Text(", ").join(_other(cause) for cause in incident.causes[1:3]))
     actions = incident.actions if screen.verbose else incident.actions[: 3 if whole else 1]
+    more = len(incident.actions) - len(actions)
     for place, action in enumerate(actions):
-        row("" if place else "do", _hanging(f"{place + 1}.", words.shown(action)) if whole else words.shown(action))
+        told = words.shown(action) + (f" · {more} more (-v)" if more and place + 1 == len(actions) else "")
+        row("" if place else "do", _hanging(f"{place + 1}.", told) if whole else told)
     row("seen", _seen(incident, report))
     if screen.verbose:
         for index in incident.findings:

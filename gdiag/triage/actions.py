@@ -91,6 +91,8 @@ def return_or_evaluate(case: Case) -> str:
 
 def skip_samples(case: Case) -> str:
     """Skip the onset's data, by sample ids where logged."""
+    if case.data is not None and case.value("recovered", "GD102") is True:
+        return f"Leave samples {case.data.first_sample}–{case.data.last_sample - 1} out of the next run, or of this one if it is rolled back for another reason"
     if case.data is not None:
         return f"Skip samples {case.data.first_sample}–{case.data.last_sample - 1} (or 200–500 batches around them) and go on"
     if case.onset is None:
@@ -99,6 +101,8 @@ def skip_samples(case: Case) -> str:
         return "Leave that shard out, or skip the batches of these steps in each round, and go on"
     lasts = case.last is not None and case.last > case.onset
     span = f"batches of steps {case.onset}–{case.last}" if lasts else f"batch of step {case.onset}"
+    if case.value("recovered", "GD102") is True:
+        return f"Leave the {span} out of the next run, or of this one if it is rolled back for another reason"
     return f"Skip the {span} (PaLM skipped 200–500) and go on"
 
 
@@ -158,7 +162,10 @@ def warm_up(case: Case) -> str:
     """A warm-up of 1–5 % of the run."""
     total = case.facts.config.get("total_steps", case.facts.last_step)
     if isinstance(total, int | float) and total > 100:
-        return f"Warm the learning rate up over {max(10, round(0.01 * total))}–{max(50, round(0.05 * total))} steps (1–5 % of the run)"
+        share = " (1–5 % of the run)" if total >= 1000 else ""
+        return (
+            f"Warm the learning rate up over {max(10, round(0.01 * total))}–{max(50, round(0.05 * total))} steps{share}"
+        )
     return "Warm the learning rate up over 1–5 % of the run"
 
 

@@ -37,6 +37,7 @@ from gdiag.triage.loss_sentences import (
 from gdiag.triage.sentences import (
     Sentence,
     at_least,
+    at_peak_rate,
     at_restart,
     changed,
     clocks_fell,
@@ -139,7 +140,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("lr_jump", "schedule", -2.2, steady_lr),
     Rule("lr_too_high", "schedule", 2.2, found("GD307", least=Severity.WARNING)),
     Rule("lr_too_high", "schedule", -1.2, decayed),
-    Rule("lr_too_high", "schedule", 0.4, at_least("lr_share_of_peak", 0.8, "the learning rate is at {:.0%} of its peak", *UNSTABLE)),
+    Rule("lr_too_high", "schedule", 0.4, at_peak_rate(*UNSTABLE)),
     Rule("lr_too_high", "gradient", 1.0, rough_before),
     Rule("lr_too_high", "gradient", -1.5, quiet_gradient),
     Rule("gradient_explosion", "gradient", -1.5, quiet_gradient),

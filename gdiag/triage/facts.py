@@ -33,6 +33,8 @@ class RunFacts:
     """What was logged: steps.loss, layers.grad_norm, gpus.clock_sm, …"""
     config: dict[str, Value] = field(default_factory=dict)
     peak_lr: float | None = None
+    steady_lr: bool = False
+    """The logged rate is the same all along."""
     windows: dict[int, DataWindow] = field(default_factory=dict)
     """Samples consumed at the steps at which findings of the model begin, where sample ids are logged."""
     times: dict[int, float] = field(default_factory=dict)

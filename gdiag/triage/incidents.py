@@ -341,8 +341,9 @@ def _last(lead: Finding, last: int | None, facts: RunFacts) -> int | None:
     if lead.code not in LASTING or lead.measure("recovered") is not False or aside or last is None:
         return last
     regained = lead.number("regained_step")
-    end = int(regained) - 1 if regained is not None else facts.last_step
-    return last if end is None else max(last, end)
+    if regained is not None:
+        return int(regained) - 1
+    return last if facts.last_step is None else max(last, facts.last_step)
 
 
 def _precedence(finding: Finding) -> tuple[object, ...]:

@@ -12,6 +12,7 @@ _NOTES: Final = {
     "GD206": "Nothing to change while the loss does not follow: go on, and look again if it returns",
     "GD210": "Nothing to change for the logits alone: growth from the first steps, or after gradients became unstable, follows the learning rate "
     "or the scale of the start; QK-norm bounds it",
+    "GD305": "Nothing to change while the loss falls: hold the run against one that warms up (gdiag compare) where that matters",
     "GD702": "Nothing is broken: to gain what the switch can reduce, check NCCL_NVLS_ENABLE, the fabric manager and NCCL's lines about NVLS",
     "GD703": "No action on the hardware: compare with the same sweep off-hours, and look at large messages again if training uses them",
     "GD704": "Repeat with more iterations (-n) and cycles (-N) before looking for a cause",

@@ -244,6 +244,12 @@ def paced_at_restart(case: Case) -> str | None:
     return finding.message if finding is not None and fast and finding.measure("at_restart") is True else None
 
 
+def at_peak_rate(*codes: str) -> Sentence:
+    """The learning rate is near its peak where findings with `codes` begin; one that never changes is so everywhere."""
+    near = at_least("lr_share_of_peak", 0.8, "the learning rate is at {:.0%} of its peak", *codes)
+    return lambda case: None if case.facts.steady_lr else near(case)
+
+
 def decayed(case: Case) -> str | None:
     """The learning rate is far below its peak and not on its way up to it."""
     share, ratio = case.number("lr_share_of_peak"), case.number("lr_ratio")

@@ -32,6 +32,7 @@ BY_CODE: Final = {
     "GD120": "The replay leaves the first training",
     "GD206": "Gradient norm jumps",
     "GD210": "Attention logits grow",
+    "GD213": "Gradient norm is unsteady",
     "GD215": "Parameter norms shrink",
     "GD111": "Validation loss is not finite",
     "GD117": "Step counter not restored",

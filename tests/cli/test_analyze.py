@@ -33,6 +33,14 @@ def test_output_goes_to_a_file_on_request(run: Run, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "report.json").read_text())["schema_version"] == 1
 
 
+def test_no_report_takes_the_place_of_the_log(run: Run, tmp_path: Path) -> None:
+    write_run(tmp_path / "run.jsonl")
+    before = (tmp_path / "run.jsonl").read_bytes()
+    done = run("analyze", "run.jsonl", "-o", "run.jsonl")
+    assert (done.returncode, b"would be overwritten" in done.stderr) == (2, True)
+    assert (tmp_path / "run.jsonl").read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

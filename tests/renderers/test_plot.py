@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.model import Incident, Report, Series, Severity
-from gdiag.renderers.plot import draw, subject, window
+from gdiag.renderers.plot import draw, subject, sweep, window
 
 
 def series(values: list[float], name: str = "loss", layer: str | None = None) -> Series:
@@ -105,3 +105,9 @@ def test_the_incident_itself_is_never_cut() -> None:
     plot = draw(series([1.0] * 100 + [50.0] + [1.0] * 99), 100, 100, width=100, height=4)
     assert plot is not None
     assert plot.labels[0].strip() == "50"
+
+
+def test_a_sweep_of_no_bandwidth_draws_nothing() -> None:
+    sizes = tuple(float(2**k) for k in range(10, 20))
+    nothing = Series("busbw", "GB/s", "run", sizes, (0.0,) * 10, (0.0,) * 10)
+    assert sweep(nothing, None, width=60, height=6) is None

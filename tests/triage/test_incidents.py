@@ -348,6 +348,21 @@ def test_a_log_that_begins_late_is_no_resume_by_itself() -> None:
     assert (resumed.pattern, resumed.causes[0].cause) == ("resume_jump", "resume_mismatch")
 
 
+def test_a_rate_that_never_changes_is_no_evidence() -> None:
+    up = finding("GD104", 500, 999, CRITICAL, evidence=(Measure("lr_share_of_peak", 1.0),))
+    for steady, told in ((False, ("the learning rate is at 100% of its peak",)), (True, ())):
+        (incident,) = incidents(up, facts=RunFacts("run", first_step=0, last_step=999, steady_lr=steady))
+        assert next(c for c in incident.causes if c.cause == "lr_too_high").supports == told
+
+
+def test_a_spike_that_is_over_skips_nothing() -> None:
+    (incident,) = incidents(
+        finding("GD102", 300, 304, evidence=(Measure("recovered", value=True), Measure("token_entropy_z", 9.0)))
+    )
+    assert incident.actions[0].startswith("The loss recovered: go on")
+    assert not any(action.startswith("Skip") for action in incident.actions)
+
+
 def test_a_warm_up_on_purpose_is_left_alone() -> None:
     (incident,) = incidents(finding("GD306", 239, 239, INFO, evidence=(Measure("kind", "restarted"),)))
     assert incident.actions[0].startswith("Nothing to do where the warm-up after the restart was meant")
