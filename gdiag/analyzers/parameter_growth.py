@@ -95,6 +95,8 @@ def _accelerated(
     if found is None or found.ratio < faster or found.layers < 0.7 * logs.shape[1]:
         return []
     step, growth = int(table.step[found.row]), float(np.exp(found.growth))
+    if run.schedule is not None and any(jump.ratio > 1 and jump.step >= step for jump in run.schedule.jumps):
+        return []  # a rate that jumps lengthens weights by itself
     moved = round(found.layers / logs.shape[1] * judged)
     return [
         Finding(

@@ -145,7 +145,7 @@ def confidence(cause: Cause) -> str:
     """high (0.98), or what a score that no evidence stands behind rests on: medium (0.61 by loss and gradient alone)."""
     said = {
         "evidence": "",
-        "curve": " by loss and gradient alone",
+        "curve": " by the curves alone",
         "prior": "; nothing logged points to one cause" if cause.cause == "unknown"
         else " by its usual share; nothing logged confirms it",
     }  # fmt: skip

@@ -36,7 +36,16 @@ DECIDING: Final = frozenset({"data", "rank", "layer", "telemetry", "schedule", "
 STRONG: Final = 2.0
 """Weight from which what a run logs of its numbers decides as well: attention or output logits that grew, a moment outgrown."""
 SHAPE_ONLY: Final = frozenset(
-    {"single_spike", "repeated_spikes", "step_up", "divergence", "hard_batches", "gradient_explosion", "nonfinite"}
+    {
+        "single_spike",
+        "repeated_spikes",
+        "step_up",
+        "divergence",
+        "hard_batches",
+        "gradient_explosion",
+        "nonfinite",
+        "parameter_growth",
+    }
 )
 
 

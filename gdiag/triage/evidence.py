@@ -172,7 +172,8 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("output_logit_growth", "numerics", 3.2, found("GD211", least=Severity.WARNING)),
     Rule("output_logit_growth", "layer", 0.8, kind("lm_head", "the output head{} moves first")),
     Rule("output_logit_growth", "layer", 1.0, lambda c: f.message if (f := c.find("GD207")) and c.find("GD211") else None),
-    Rule("weight_decay_too_small", "layer", 1.5, found("GD207", least=Severity.WARNING)),
+    # Norms that grow are what too small a decay does, and what large steps do: they decide nothing by themselves.
+    Rule("weight_decay_too_small", "numerics", 1.5, found("GD207", least=Severity.WARNING)),
     # One layer that leaves its peers was not left without decay with them all: what its kind does when it grows is likelier.
     Rule("weight_decay_too_small", "loss", -1.2, outgrows()),
     Rule("attention_logit_growth", "layer", 3.2, outgrows("attention_qkv")),

@@ -61,6 +61,12 @@ def test_growth_that_ends_with_the_schedule_is_seen_where_it_speeds_up() -> None
     assert analyze(run, faster=1e9) == []
 
 
+def test_growth_that_a_jump_of_the_rate_brings_is_the_rates() -> None:
+    rate = cosine(1000, peak=1.0, floor=0.01)
+    rate[300:] *= 5
+    assert analyze(layered(params=walk(1000, 300, 0.001), steps={"lr": rate})) == []
+
+
 @pytest.mark.parametrize("decay", [0.0, 0.001, 0.01])
 def test_a_healthy_walk_slows_down(decay: float) -> None:
     assert analyze(layered(params=walk(1000, None, decay), steps={"lr": cosine(1000, peak=1.0, floor=0.01)})) == []

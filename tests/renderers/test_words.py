@@ -112,7 +112,7 @@ def test_json_keeps_its_meaning_and_loses_what_acts_on_a_terminal() -> None:
     ("cause", "text"),
     [
         (Cause("bad_batch", 0.98, "high"), "high (0.98)"),
-        (Cause("lr_too_high", 0.61, "medium", basis="curve"), "medium (0.61 by loss and gradient alone)"),
+        (Cause("lr_too_high", 0.61, "medium", basis="curve"), "medium (0.61 by the curves alone)"),
         (Cause("bad_batch", 0.75, "low", basis="prior"), "low (0.75 by its usual share; nothing logged confirms it)"),
         (Cause("unknown", 0.4, "low", basis="prior"), "low (0.40; nothing logged points to one cause)"),
     ],
