@@ -66,6 +66,8 @@ def _finding(run: RunView, group: Reported, details: list[Reported]) -> Finding:
     ]  # fmt: skip
     if known is not None:
         evidence.append(Measure("action", known.action))
+    if group.fatal is not None:
+        evidence.append(Measure("fatal", group.fatal))
     if group.caused_by is not None:
         evidence.append(Measure("caused_by", group.caused_by))
     evidence += [
@@ -77,7 +79,7 @@ def _finding(run: RunView, group: Reported, details: list[Reported]) -> Finding:
         CODE,
         NAME,
         _severity(group, known),
-        f"{who}{on} reports {name} {group.code}{times}: {meaning}{because}",
+        f"{who}{on} reports {name} {group.code}{times}: {'non-fatal ' if group.fatal is False else ''}{meaning}{because}",
         where,
         tuple(evidence),
     )

@@ -74,6 +74,8 @@ def roll_back(case: Case) -> str:
     """Return to the last checkpoint before the onset, not before the peak; a lone NaN that left no trace needs none."""
     if case.value("isolated", "GD101", "GD204") is True and not case.find("GD104", "GD105", "GD201"):
         return "The rows after it are finite: go on, no rollback is needed unless it returns"
+    if _handled(case):
+        return "No rollback is needed for an error that the hardware handled"
     if lone_jump(case) is not None:
         return "No rollback is needed: the gradient is back at once and the loss does not follow"
     if own.from_start(case):
@@ -206,9 +208,16 @@ def resume_again(case: Case) -> str:
 
 def drain_gpu(case: Case) -> str:
     """Which device to take out."""
+    if _handled(case):
+        return "Nothing to drain for a non-fatal error by itself: read the link's counters again, and look at the switch or GPU if it returns"
     device = _device(case)
     it, returns = ("them", "they return") if device.startswith("the GPUs") else ("it", "it returns")
     return f"Drain {device}, reset {it} and run the vendor's field diagnostics before {returns}"
+
+
+def _handled(case: Case) -> bool:
+    """Whether all that is told of is an error that calls itself non-fatal."""
+    return case.lead.code == "GD404" and all(f.measure("fatal") is False for f in case.findings if f.code == "GD404")
 
 
 def _device(case: Case) -> str:
@@ -219,7 +228,7 @@ def _device(case: Case) -> str:
         return f"the GPU of rank {case.rank}"
     bus = case.value("bus_id", "GD404")
     if isinstance(bus, str) and ":" in bus:
-        return f"the GPU at {bus}{host}"
+        return f"the {'switch' if case.value('sxid', 'GD404') is not None else 'GPU'} at {bus}{host}"
     return f"the GPUs{host}" if host else "the GPUs in question"
 
 

@@ -363,6 +363,16 @@ def test_a_spike_that_is_over_skips_nothing() -> None:
     assert not any(action.startswith("Skip") for action in incident.actions)
 
 
+def test_a_non_fatal_error_drains_nothing() -> None:
+    switch = (Measure("sxid", 12028), Measure("hardware", value=True), Measure("bus_id", "0000:86:00"))
+    handled = finding("GD404", None, None, WARNING, evidence=(*switch, Measure("fatal", value=False)))
+    (incident,) = incidents(handled)
+    assert incident.actions[0].startswith("Nothing to drain for a non-fatal error")
+    assert not any(a.startswith(("Drain", "Roll back")) for a in incident.actions)
+    (grave,) = incidents(finding("GD404", None, None, CRITICAL, evidence=(*switch, Measure("fatal", value=True))))
+    assert grave.actions[0].startswith("Drain the switch at 0000:86:00")
+
+
 def test_a_warm_up_on_purpose_is_left_alone() -> None:
     (incident,) = incidents(finding("GD306", 239, 239, INFO, evidence=(Measure("kind", "restarted"),)))
     assert incident.actions[0].startswith("Nothing to do where the warm-up after the restart was meant")
