@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -102,8 +102,8 @@ def _choose(plan: Plan, frame: pl.DataFrame, rivals: dict[tuple[int | None, str]
             enough = _SHARE * max(counts.values())
             ranked = [c for c in ranked if counts[c[1]] >= max(enough, 1)] or ranked
         if canonical == "lr" and len(ranked) > 1:
-            groups = [name for _, name in ranked]
-            ranked = sorted(ranked, key=lambda c: _warms_down(frame, c[1], groups))
+            ends = {name: _ends(frame[name]) for _, name in ranked}
+            ranked = sorted(ranked, key=lambda c: _warms_down(c[1], ends))
         found, name = ranked[0]
         if rank is None:
             plan.metrics[canonical] = (name, found)
@@ -112,20 +112,34 @@ def _choose(plan: Plan, frame: pl.DataFrame, rivals: dict[tuple[int | None, str]
         plan.unmapped.extend(n for _, n in candidates if n != name)
 
 
-def _warms_down(frame: pl.DataFrame, name: str, groups: Sequence[str]) -> bool:
-    """Whether a rate begins above those of the other parameter groups and joins them: biases are warmed up from above (YOLO)."""
+def _warms_down(name: str, ends: Mapping[str, tuple[float, float] | None]) -> bool:
+    """Whether a rate begins above those of the other parameter groups and joins them: biases are warmed up from above (YOLO).
 
-    def ends(column: str) -> tuple[float, float] | None:
-        cells = (
-            frame[column].cast(pl.String, strict=False).str.strip_chars().cast(pl.Float64, strict=False).drop_nulls()
-        )
-        return (float(cells[0]), float(cells[-1])) if cells.len() > 1 else None
-
-    mine = ends(name)
-    others = [e for g in groups if g != name and simplify(g)[:-1] == simplify(name)[:-1] and (e := ends(g)) is not None]
+    Args:
+        name: the rate's.
+        ends: first and last value of each group's.
+    """
+    mine = ends[name]
+    alike = simplify(name)[:-1]
+    others = [e for g, e in ends.items() if e is not None and g != name and simplify(g)[:-1] == alike]
     return mine is not None and any(
         mine[0] > _ABOVE * first and abs(mine[1] - last) <= 0.01 * last for first, last in others
     )
+
+
+def _ends(column: pl.Series) -> tuple[float, float] | None:
+    """The first and the last number of a column, None where there are not two."""
+    at = column.is_not_null().arg_true()
+    if at.len() < 2:
+        return None
+    both = _numbers(column.gather([at[0], at[-1]]))
+    if both.null_count():  # texts among the numbers
+        both = _numbers(column).drop_nulls()
+    return (float(both[0]), float(both[-1])) if both.len() > 1 else None
+
+
+def _numbers(column: pl.Series) -> pl.Series:
+    return column.cast(pl.String, strict=False).str.strip_chars().cast(pl.Float64, strict=False)
 
 
 def _usable(kind: pl.DataType) -> bool:

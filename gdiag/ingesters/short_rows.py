@@ -39,10 +39,14 @@ def filled(rows: Sequence[list[str]], width: int) -> tuple[list[list[str]], list
         notes.append(
             f"no row has more than {max(widths)} cells under {width} names: the last names are taken to be without values"
         )
+    held = spans(whole, width) if len(whole) >= _FEW else [None] * width
+    shorter: dict[int, list[list[str]]] = {short: [] for short in sorted(widths - {width})}
+    for row in rows:
+        if len(row) < width:
+            shorter[len(row)].append(row)
     places: dict[int, tuple[int, int]] = {}
-    for short in sorted(widths - {width}):
-        own = [row for row in rows if len(row) == short]
-        places[short] = found = gap(own, whole)
+    for short, own in shorter.items():
+        places[short] = found = gap(own, held)
         many = "1 row has" if len(own) == 1 else f"{len(own)} rows have"
         if found[0] < short:
             notes.append(
@@ -64,33 +68,35 @@ def _nth(place: int) -> str:
     return f"{place}{'th' if 10 <= place % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(place % 10, 'th')}"
 
 
-def gap(short: Sequence[Row], whole: Sequence[Row]) -> tuple[int, int]:
+def gap(short: Sequence[Row], held: Sequence[Span | None]) -> tuple[int, int]:
     """Where cells are missing in rows of one width, and how many cells of them can be used.
 
     The first is the width where the last ones are missing, which is taken to be so where nothing speaks against it.
 
     Args:
         short: rows of one width.
-        whole: rows with a cell for every name.
+        held: what each column of rows with a cell for every name holds, as `spans` gives it.
     """
     width = len(short[0])
-    if len(whole) < _FEW:
-        return width, width
-    missing = len(whole[0]) - width
-    held = [_span([row[i] for row in whole[:_LOOKED]]) for i in range(len(whole[0]))]
-    found = [_span([row[i] for row in short[:_LOOKED]]) for i in range(width)]
-
-    def apart(place: int) -> list[float]:
-        """How far the values of each column are off those of the name that it would stand under."""
-        return [_distance(found[i], held[i if i < place else i + missing]) for i in range(width)]
-
-    odd = next((i for i, far in enumerate(apart(width)) if far > _NEAR), None)
+    missing = len(held) - width
+    found = spans(short, width)
+    # How far the values of each cell are off those of the name that it would stand under, before the gap and behind it.
+    before = [_distance(found[i], held[i]) for i in range(width)]
+    behind = [_distance(found[i], held[i + missing]) for i in range(width)]
+    odd = next((i for i, far in enumerate(before) if far > _NEAR), None)
     if odd is None:
         return width, width
-    fits = sorted((sum(far), place) for place in range(1, width) if max(far := apart(place)) <= _NEAR)
+    # Behind the first cell that does not fit its name the gap cannot begin.
+    apart = [(before[:place] + behind[place:], place) for place in range(1, odd + 1)]
+    fits = sorted((sum(far), place) for far, place in apart if max(far) <= _NEAR)
     if not fits or (len(fits) > 1 and fits[0][0] == fits[1][0]):
         return width, odd
     return fits[0][1], width
+
+
+def spans(rows: Sequence[Row], width: int) -> list[Span | None]:
+    """Smallest and largest logarithm of the numbers in each of so many columns."""
+    return [_span([row[i] for row in rows[:_LOOKED]]) for i in range(width)]
 
 
 def _span(cells: Sequence[str]) -> Span | None:

@@ -218,9 +218,20 @@ class Shelf:
 def same(a: dict[str, Curve], b: dict[str, Curve]) -> bool:
     """Whether two runs have the same losses, of training or of evaluation, on the same steps.
 
-    One column will do: a file of evaluations may call its loss over the training set what the other calls that of batches.
+    One column will do: a file of evaluations may call its loss over the training set what the other calls that of batches,
+    at few of whose steps it stands. Where the losses of training have steps in common and differ, nothing else will.
     """
+    if "loss" in a and "loss" in b and _differ(a["loss"], b["loss"]):
+        return False
     return any(_same(a[name], b[name]) for name in a if name in b)
+
+
+def _differ(left: Curve, right: Curve) -> bool:
+    """Whether two curves have steps in common and other losses there."""
+    if not (len(left[0]) and len(right[0])):
+        return False
+    both, close = _close(left, right)
+    return both >= _LEAST and not (close >= _AGREE and _rounded(left, right))
 
 
 def _same(left: Curve, right: Curve) -> bool:
@@ -232,7 +243,14 @@ def _same(left: Curve, right: Curve) -> bool:
         if some >= _PROBES // 2 and close < 0.5 * _AGREE:
             return False
     both, close = _close(left, right)
-    return bool(both >= _enough(len(left[0]), len(right[0])) and close >= _AGREE) and _rounded(left, right)
+    alike = bool(both >= _enough(len(left[0]), len(right[0])) and close >= _AGREE)
+    return alike and _telling(left, right) and _rounded(left, right)
+
+
+def _telling(left: Curve, right: Curve) -> bool:
+    """Whether the losses at common steps change: all runs that broke down, or stay at chance, have the same ones."""
+    at = np.isin(right[0], left[0], assume_unique=True)
+    return len(np.unique(right[1][at & np.isfinite(right[1])])) >= _LEAST
 
 
 def _rounded(left: Curve, right: Curve) -> bool:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from gdiag.errors import UsageError
-from gdiag.ingesters import layer_names, load
+from gdiag.ingesters import claims, layer_names, load
 from gdiag.ingesters.aliases import claim, family
 from gdiag.ingesters.columns import canonicalise
 from gdiag.ingesters.reading import Options
@@ -81,8 +81,20 @@ def test_a_group_that_warms_down_is_not_the_rate() -> None:
         frame = pl.DataFrame({**loss, "lr/pg0": list(map(cells, biases)), "lr/pg1": list(map(cells, weights))})
         got = canonicalise(frame, Options())
         assert (got.columns["lr"], got.steps["lr"].to_list()) == ("lr/pg1", weights)
+    gaps = pl.DataFrame({**loss, "lr/pg0": ["n/a", *map(str, biases[:2]), "0.0082"], "lr/pg1": [None, *weights[1:]]})
+    assert canonicalise(gaps, Options()).columns["lr"] == "lr/pg1"
     scaled = pl.DataFrame({**loss, "lr/pg0": weights, "lr/pg1": [0.5 * rate for rate in weights]})
     assert canonicalise(scaled, Options()).columns["lr"] == "lr/pg0"
+
+
+def test_the_ends_of_a_rate_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    ends = claims._ends
+    monkeypatch.setattr(claims, "_ends", lambda column: asked.append(column.name) or ends(column))
+    names = [f"lr/group_{letter}" for letter in "abcdefgh"]
+    rates = {name: [1e-3, 9e-4, 8e-4] for name in names}
+    canonicalise(pl.DataFrame({"step": [1, 2, 3], "loss": [3.0, 2.0, 1.5], **rates}), Options())
+    assert asked == names
 
 
 @pytest.mark.parametrize("name", ["val_loss", "eval/train_like/loss", "validation/loss", "test_loss"])

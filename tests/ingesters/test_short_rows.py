@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gdiag.ingesters import load
-from gdiag.ingesters.short_rows import gap
+from gdiag.ingesters import load, short_rows
+from gdiag.ingesters.short_rows import filled, gap, spans
 from gdiag.schema import Records
 
 
@@ -60,8 +60,22 @@ def test_a_separator_at_the_end_of_every_row(tmp_path: Path) -> None:
 
 
 def test_a_gap_is_where_values_fit() -> None:
-    whole = [["1", "2.5", "300", "1e-5"]] * 3
-    assert gap([["1", "2.4", "310"]], whole) == (3, 3)
-    assert gap([["1", "2.4", "1e-5"]], whole) == (2, 3)
-    assert gap([["1", "2.4", "1e-9"]], whole) == (3, 2)
-    assert gap([["1", "2.4", "1e-5"]], whole[:2]) == (3, 3)
+    held = spans([["1", "2.5", "300", "1e-5"]] * 3, 4)
+    assert gap([["1", "2.4", "310"]], held) == (3, 3)
+    assert gap([["1", "2.4", "1e-5"]], held) == (2, 3)
+    assert gap([["1", "2.4", "1e-9"]], held) == (3, 2)
+    assert gap([["1", "2.4", "1e-5"]], [None] * 4) == (3, 3)
+
+
+def test_two_whole_rows_tell_nothing() -> None:
+    whole = [["1", "2.5", "300", "1e-5"]] * 2
+    assert filled([*whole, ["1", "2.4", "1e-5"]], 4) == ([*whole, ["1", "2.4", "1e-5", ""]], [])
+
+
+def test_whole_rows_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    span = short_rows._span
+    monkeypatch.setattr(short_rows, "_span", lambda cells: asked.append(len(cells)) or span(cells))
+    rows = [[str(cell) for cell in range(width)] for width in range(2, 40)]
+    filled([*rows, *[rows[-1]] * 9], 39)
+    assert asked.count(10) == 39

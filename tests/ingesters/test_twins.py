@@ -130,3 +130,21 @@ def test_evaluations_alone_show_one_run() -> None:
     shelf = Shelf()
     shelf.add(batches)
     assert (shelf.twin(other), shelf.twin(evaluations)) == (None, 0)
+
+
+@pytest.mark.parametrize("told", [np.nan, 0.0, 0.693])
+def test_evaluations_that_never_change_show_nothing(told: float) -> None:
+    steps, rng = np.arange(0, 200, 40), np.random.default_rng(5)
+    evaluated = {"eval_loss": (steps, np.full(5, told))}
+    batches = [{"loss": (np.arange(200) + at, 3 + rng.random(200))} for at in (0, 0, 500)]
+    assert not same({**batches[0], **evaluated}, {**batches[1], **evaluated})
+    assert not same({**batches[0], **evaluated}, {**batches[2], **evaluated})
+    assert not same(evaluated, evaluated)
+
+
+def test_other_losses_of_training_are_other_runs() -> None:
+    rng = np.random.default_rng(8)
+    evaluated = {"eval_loss": (np.arange(0, 200, 20), 4 + rng.random(10))}
+    one, other = ({**evaluated, **curve_of(3 + rng.random(200))} for _ in range(2))
+    assert not same(one, other)
+    assert same(one, {**other, "loss": one["loss"]})
