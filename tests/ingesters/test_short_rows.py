@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,12 @@ def test_two_whole_rows_tell_nothing() -> None:
 def test_whole_rows_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     span = short_rows._span
-    monkeypatch.setattr(short_rows, "_span", lambda cells: asked.append(len(cells)) or span(cells))
+
+    def noted(cells: Sequence[str]) -> short_rows.Span | None:
+        asked.append(len(cells))
+        return span(cells)
+
+    monkeypatch.setattr(short_rows, "_span", noted)
     rows = [[str(cell) for cell in range(width)] for width in range(2, 40)]
     filled([*rows, *[rows[-1]] * 9], 39)
     assert asked.count(10) == 39
