@@ -90,7 +90,12 @@ def test_a_group_that_warms_down_is_not_the_rate() -> None:
 def test_the_ends_of_a_rate_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     ends = claims._ends
-    monkeypatch.setattr(claims, "_ends", lambda column: asked.append(column.name) or ends(column))
+
+    def noted(column: pl.Series) -> tuple[float, float] | None:
+        asked.append(column.name)
+        return ends(column)
+
+    monkeypatch.setattr(claims, "_ends", noted)
     names = [f"lr/group_{letter}" for letter in "abcdefgh"]
     rates = {name: [1e-3, 9e-4, 8e-4] for name in names}
     canonicalise(pl.DataFrame({"step": [1, 2, 3], "loss": [3.0, 2.0, 1.5], **rates}), Options())
