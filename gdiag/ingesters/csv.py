@@ -24,6 +24,7 @@ _LINE: Final = columns.LINE
 _HEAD: Final = 1 << 16
 _FEW: Final = 5
 _COUNTERS: Final = ("step", "tokens", "samples")
+_FRACTIONS: Final = ("loss", "eval_loss", "lr", "grad_norm")
 _SPLITS: Final = ("train", "eval", "val", "valid", "validation", "test")
 
 
@@ -67,7 +68,9 @@ def sniff(head: bytes) -> csv_rows.Shape | None:
         if sum(short <= width <= len(names) for width in widths) >= 0.5 * len(widths) and (
             widths or claims.known(names, Options())
         ):
-            comma = grouping_marks.commas_are_decimal(cells, likely=separator == ";")
+            comma = grouping_marks.commas_are_decimal(
+                cells, likely=separator == ";", fractions={i for i, name in enumerate(names) if _fraction(name)}
+            )
             regular = len(widths) > 2 and set(widths[:-1]) == {len(names)}
             return csv_rows.Shape(separator, tuple(names), first, comma, regular)
     return None
@@ -217,6 +220,11 @@ def _ragged(data: bytes, shape: csv_rows.Shape, width: int) -> bool:
 def _counts(name: str) -> bool:
     found = claim(name)
     return found is not None and found.canonical in _COUNTERS
+
+
+def _fraction(name: str) -> bool:
+    found = claim(name)
+    return "loss" in name.lower() or (found is not None and found.canonical in _FRACTIONS)
 
 
 def _lone_quote(data: bytes) -> bool:

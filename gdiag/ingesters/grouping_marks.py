@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from itertools import zip_longest
 from typing import Final, Literal
 
 import polars as pl
@@ -13,7 +14,7 @@ _ENGLISH: Final = r"^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$"
 _DOTTED: Final = r"^[-+]?[1-9]\d{0,2}(?:\.\d{3})+$"
 _COMMA: Final = r"^[-+]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+),\d+(?:[eE][-+]?\d+)?$"
 _POINT: Final = r"^[-+]?\d*\.\d+(?:[eE][-+]?\d+)?$"
-_SHORT: Final = r"^[-+]?\d,\d{3}$"
+_SHORT: Final = r"^[-+]?\d{1,3},\d{3}$"
 _WHOLE: Final = r"^[-+]?\d{1,3}$"
 
 _is_english = re.compile(r"^[-+]?[1-9]\d{0,2}(?:,\d{3})+$").match
@@ -22,20 +23,31 @@ _is_comma = re.compile(_COMMA).match
 _is_point = re.compile(_POINT).match
 
 Dots = Literal["thousands", "unsaid", ""]
+Commas = Literal["decimal", "unsaid", ""]
 
 
-def commas_are_decimal(rows: Sequence[Sequence[str]], *, likely: bool) -> bool:
-    """Whether the cells of a table have decimal commas: some can be nothing else, and none has a decimal point.
+def commas_are_decimal(rows: Sequence[Sequence[str]], *, likely: bool, fractions: Container[int] = ()) -> bool:
+    """Whether the cells of a table have decimal commas: a column can hold nothing else, and none has a decimal point.
 
     Args:
         rows: cells as they stand.
         likely: whether a comma before three digits, which may part thousands too, is enough.
+        fractions: columns of losses and the like, in which dots without a comma are decimal points: 2.990.
     """
-    cells = {cell.strip() for row in rows for cell in row}
-    with_comma = [cell for cell in cells if _is_comma(cell)]
-    if not with_comma or any(_is_point(cell) and not _is_dotted(cell) for cell in cells):
-        return False
-    return likely or any(not _is_english(cell) for cell in with_comma)
+    proved = False
+    for place, column in enumerate(zip_longest(*rows, fillvalue="")):
+        cells = {cell.strip() for cell in column} - {""}
+        with_comma = [cell for cell in cells if _is_comma(cell)]
+        dotted = any(_is_dotted(cell) for cell in cells)
+        if any(_is_point(cell) and not _is_dotted(cell) for cell in cells):
+            return False
+        if dotted and not with_comma and place in fractions:
+            return False
+        # One 0,5 among words is part of what they say.
+        words = sum(not _is_comma(cell) and cell.lstrip("+-")[:1].isalpha() for cell in cells)
+        if len(with_comma) > words:
+            proved = proved or likely or any(not _is_english(cell) for cell in with_comma)
+    return proved
 
 
 def with_points(cells: Sequence[str]) -> list[str]:
@@ -66,10 +78,17 @@ def plain(text: pl.Series) -> pl.Series:
     return frame.select(pl.coalesce(parted, other).cast(pl.Float64, strict=False)).to_series()
 
 
-def short_commas(text: pl.Series) -> bool:
-    """Whether every number has one digit, a comma and three more: 2,345."""
-    told = text.drop_nulls()
-    return bool(told.len()) and bool(told.str.contains(_SHORT).all())
+def short_commas(told: pl.Series) -> Commas:
+    """What commas before three digits are in a column of losses that has them in every number.
+
+    2,345 among them is taken for a decimal comma; of 12,345 alone nothing can be said.
+
+    Args:
+        told: the numbers as text, without what stands for none.
+    """
+    if not told.len() or not told.str.contains(_SHORT).all():
+        return ""
+    return "decimal" if told.str.contains(r"^[-+]?\d,").any() else "unsaid"
 
 
 def dots(text: pl.Series) -> Dots:

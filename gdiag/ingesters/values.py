@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import polars as pl
@@ -58,11 +58,8 @@ def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Par
     if canonical == "elapsed" and column.dtype == pl.String:
         column = clocks.durations(column)
     parsed = _counts(column) if canonical in _COUNTS and column.dtype == pl.String else None
-    if parsed is None and canonical in _LOSSES and column.dtype == pl.String and grouping_marks.short_commas(column):
-        column = column.str.replace(",", ".", literal=True)
-        parsed = Parsed(
-            numbers(column).series, notes=(f"commas in {escape(column.name, 60)} are read as decimal ones",)
-        )
+    if parsed is None and canonical in _LOSSES and column.dtype == pl.String:
+        parsed = _losses(column)
     parsed = parsed or numbers(column)
     series, notes = parsed.series, list(parsed.notes)
     if found.scale is not None and found.scale != 1.0:
@@ -95,6 +92,22 @@ def _counts(column: pl.Series) -> Parsed | None:
         first = escape(str(column.drop_nulls()[0]).strip(), 20)
         said = f"whether {first} in {escape(column.name, 60)} is {float(first):g} or {first.replace('.', '')} cannot be judged"
         return Parsed(numbers(column).series, notes=(f"{said}: read as {float(first):g}",))
+    return None
+
+
+def _losses(column: pl.Series) -> Parsed | None:
+    """A column of losses whose commas may be decimal ones; None where it has none such."""
+    text = column.str.strip_chars().str.strip_chars("'\"")
+    told = text.filter(~text.str.to_lowercase().is_in([*_ABSENT, *_SPECIAL]))
+    what = grouping_marks.short_commas(told)
+    if what == "decimal":
+        said = f"commas in {escape(column.name, 60)} are read as decimal ones"
+        return replace(numbers(column.str.replace(",", ".", literal=True)), notes=(said,))
+    if what == "unsaid":
+        first = escape(told[0], 20)
+        one, other = first.replace(",", "."), first.replace(",", "")
+        said = f"whether {first} in {escape(column.name, 60)} is {one} or {other} cannot be judged: read as {other}"
+        return replace(numbers(column), notes=(said,))
     return None
 
 

@@ -85,6 +85,32 @@ def test_english_thousands_beside_points_stay(tmp_path: Path) -> None:
     assert records.steps["loss"][0] == 2.99
 
 
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+def test_a_comma_elsewhere_makes_no_thousands_of_a_loss(tmp_path: Path, separator: str) -> None:
+    rows = [(str(i), f"{3 - i / 100:.3f}", '"0,1"') for i in range(1, 40)]
+    records = read(tmp_path / "run.csv", rows, separator, ("step", "loss", "gpus"))
+    assert records.steps["loss"].to_list() == [round(3 - i / 100, 3) for i in range(1, 40)]
+
+
+def test_a_comma_among_words_proves_nothing() -> None:
+    assert not commas_are_decimal([["1.000", "0,5"], ["2.000", "warm"], ["3.000", "cold"]], likely=False)
+    assert commas_are_decimal([["1.000", "0,5"], ["2.000", "nan"], ["3.000", "0,7"]], likely=False)
+
+
+@pytest.mark.parametrize("other", ["NaN", "inf", "", "10,825"])
+def test_what_else_stands_among_losses_leaves_their_commas(tmp_path: Path, other: str) -> None:
+    rows = [(str(i), f'"{3 - i / 100:.3f}"'.replace(".", ",") if i != 5 else f'"{other}"') for i in range(1, 30)]
+    records = read(tmp_path / "run.csv", rows)
+    assert records.steps["loss"][0] == 2.99
+    assert "commas in loss are read as decimal ones" in records.sources[0].notes
+
+
+def test_losses_whose_commas_cannot_be_judged_are_said(tmp_path: Path) -> None:
+    records = read(tmp_path / "run.csv", [(str(i), f'"{30 - i / 100:.3f}"'.replace(".", ",")) for i in range(1, 30)])
+    assert records.steps["loss"][0] == 29990.0
+    assert "whether 29,990 in loss is 29.990 or 29990 cannot be judged: read as 29990" in records.sources[0].notes
+
+
 def test_proofs() -> None:
     assert commas_are_decimal([["1", "0,5"]], likely=False)
     assert not commas_are_decimal([["1", "2,345"]], likely=False)
