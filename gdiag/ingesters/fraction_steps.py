@@ -42,6 +42,8 @@ def in_one_unit(readings: list[Reading], members: Sequence[int]) -> None:
 def at_steps_of(epochs: Reading, steps: pl.DataFrame, columns: Mapping[str, str]) -> pl.DataFrame | None:
     """The rows of a file that counts epochs at the steps that another file of the run had reached by then, if that has both.
 
+    Rows before its first epoch and behind its last one stand where its mean steps per epoch lead to.
+
     Args:
         epochs: the file.
         steps: rows of the other one.
@@ -54,7 +56,17 @@ def at_steps_of(epochs: Reading, steps: pl.DataFrame, columns: Mapping[str, str]
     if not _by_epoch(rows, epochs.source.columns) or told["epoch"].n_unique() < 2:
         return rows
     near = rows.join_asof(told, on="epoch", check_sortedness=False)
-    return near.with_columns(step=pl.coalesce("fresh", pl.lit(told["fresh"][0]))).select(rows.columns)
+    (early, first), (late, last) = told.row(0), told.row(-1)
+    rate = max(last - first, 0) / (late - early)
+    epoch = pl.col("epoch")
+    fresh = (
+        pl.when(epoch < early)
+        .then(pl.max_horizontal(first - rate * (early - epoch), pl.lit(0.0)).round().cast(pl.Int64, strict=False))
+        .when(epoch > late)
+        .then((last + rate * (epoch - late)).round().cast(pl.Int64, strict=False))
+        .otherwise("fresh")
+    )
+    return near.with_columns(step=pl.coalesce(fresh, "fresh", pl.lit(first))).select(rows.columns)
 
 
 def _by_epoch(steps: pl.DataFrame, columns: Mapping[str, str]) -> bool:

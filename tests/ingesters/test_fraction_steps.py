@@ -43,6 +43,14 @@ def test_evaluations_by_epoch_stand_at_the_steps_of_training(tmp_path: Path) -> 
     assert steps["step"].to_list() == [50 * i for i in range(1, 11)]
 
 
+def test_evaluations_outside_of_the_steps_of_training_keep_apart(tmp_path: Path) -> None:
+    lines = [f"{i},{i / 50:.10g},{3 - i / 1000}" for i in range(150, 301, 10)]
+    (tmp_path / "loss.csv").write_text("\n".join(["step,epoch,loss", *lines]))
+    table(tmp_path / "eval_loss.csv", "epoch,eval_loss", [float(i) for i in range(1, 11)], 3.2)
+    steps = load([tmp_path]).steps.drop_nulls("eval_loss")
+    assert steps["step"].to_list() == [50 * i for i in range(1, 11)]
+
+
 def test_fractions_that_differ_by_rounding_are_one_place(tmp_path: Path) -> None:
     (tmp_path / "loss.csv").write_text("step,loss\n" + "".join(f"{0.1 * i!r},{3 - i / 100}\n" for i in range(1, 60)))
     (tmp_path / "eval_loss.csv").write_text(
