@@ -148,4 +148,6 @@ def _said(name: str, lengths: pl.Series) -> str:
     low, high = (int(str(end)) for end in (lengths.cast(pl.Int64).min(), lengths.cast(pl.Int64).max()))
     many = f"{low}" if low == high else f"{low} to {high}"
     rows = "1 row holds a list" if lengths.len() == 1 else f"{lengths.len()} rows hold lists"
+    if of(name) is not None:
+        return f"{escape(name, 40)} left out: {rows} of {many} that are not all numbers, or too many"
     return f"{escape(name, 40)} left out: {rows} of {many}, and the name does not say of what (per layer, per rank)"

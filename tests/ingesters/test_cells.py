@@ -248,3 +248,9 @@ def test_an_object_of_lists_in_the_plural(tmp_path: Path) -> None:
     records = load([tmp_path / "metrics.json"])
     assert records.steps["eval_loss"].round(6).to_list() == [round(loss + 1, 6) for loss in LOSS]
     assert losses(records) == [round(loss, 6) for loss in LOSS]
+
+
+def test_a_list_of_ranks_with_a_word_in_it_is_said_to_be_no_numbers(tmp_path: Path) -> None:
+    rows = [{"step": i, "loss": 2.0, "loss_per_rank": ["1.5", "n/a" if i == 7 else "2.5"]} for i in range(20)]
+    note = next(note for note in jsonl(tmp_path, rows).sources[0].notes if "left out" in note)
+    assert note == "loss_per_rank left out: 1 row holds a list of 2 that are not all numbers, or too many"
