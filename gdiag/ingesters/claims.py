@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -62,6 +63,7 @@ def plan(frame: pl.DataFrame, names: list[str], options: Options) -> Plan:
     schema = frame.schema
     mapped = {original: canonical for canonical, original in options.columns.items() if original in names}
     rivals: dict[tuple[int | None, str], list[tuple[Claim, str]]] = {}
+    layers = _layers(names)
     for name in names:
         if mapped.get(name) == "rank":
             chosen.rank = name
@@ -77,7 +79,7 @@ def plan(frame: pl.DataFrame, names: list[str], options: Options) -> Plan:
             continue
         rank, base = split_rank(parts.plain(name))
         found = claim(base)
-        layer = layer_names.parse(base) if rank is None and found is None else None
+        layer = layers.get(name)
         if layer is not None and _usable(schema[name]):
             column = f"{layer[0]}:{layer[1]}"
             if column not in chosen.layers:
@@ -92,6 +94,14 @@ def plan(frame: pl.DataFrame, names: list[str], options: Options) -> Plan:
         rivals.setdefault((rank, found.canonical), []).append((found, name))
     _choose(chosen, frame, rivals)
     return chosen
+
+
+def _layers(names: Sequence[str]) -> dict[str, tuple[Quantity, str]]:
+    """The layer of each column that is of one: layers/head and head are told apart where both are there."""
+    bases = {name: base for name in names for rank, base in [split_rank(parts.plain(name))] if rank is None}
+    found = {n: layer for n, b in bases.items() if claim(b) is None and (layer := layer_names.parse(b)) is not None}
+    many = Counter(found.values())
+    return {n: layer_names.parse(bases[n], contained=many[f] > 1) or f for n, f in found.items()}
 
 
 def _choose(plan: Plan, frame: pl.DataFrame, rivals: dict[tuple[int | None, str], list[tuple[Claim, str]]]) -> None:

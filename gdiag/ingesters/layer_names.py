@@ -177,14 +177,19 @@ def _part(words: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=65536)
-def parse(name: str) -> tuple[Quantity, str] | None:
-    """Quantity and clean layer path of a per-layer column, None when it is none."""
+def parse(name: str, *, contained: bool = False) -> tuple[Quantity, str] | None:
+    """Quantity and clean layer path of a per-layer column, None when it is none.
+
+    Args:
+        name: the column's.
+        contained: keep the name of a log's own table of layers, which tells layers/head from head where a file has both.
+    """
     if len(name) > LONGEST_NAME or not _HINT.search(name):
         return None
     for pattern, quantity in _patterns():
         matched = pattern.match(name)
         if matched is not None:
-            layer = clean(matched["layer"])
+            layer = clean(matched["layer"], contained=contained)
             # A name inside a wrapper is a module's, be it called norm.
             own = matched["layer"].strip("/ ").lower()
             if not layer or own in _TOTALS or own.endswith("_total"):
@@ -193,13 +198,13 @@ def parse(name: str) -> tuple[Quantity, str] | None:
     return None
 
 
-def clean(layer: str) -> str:
+def clean(layer: str, *, contained: bool = False) -> str:
     """The path without wrapper parts: module.model._orig_mod.layers.0 → model.layers.0, ['params']['h_0'] → params.h_0,
-    layers/blocks.0.fc → blocks.0.fc."""
+    layers/blocks.0.fc → blocks.0.fc unless `contained`."""
     path = layer.strip().strip("/")
     if "[" in path:
         path = _SUBSCRIPT.sub(r".\1", path).strip(".")
-    return _WRAPPERS.sub("", _CONTAINER.sub("", path, count=1))
+    return _WRAPPERS.sub("", path if contained else _CONTAINER.sub("", path, count=1))
 
 
 def catalogue(found: dict[str, tuple[Quantity, str]]) -> tuple[LayerColumn, ...]:

@@ -87,6 +87,12 @@ def test_a_group_that_warms_down_is_not_the_rate() -> None:
     assert canonicalise(scaled, Options()).columns["lr"] == "lr/pg0"
 
 
+def test_tables_of_layers_keep_their_names_where_two_hold_one_layer() -> None:
+    names = ["grad_norm/layers/head", "grad_norm/head", "grad_norm/modules/head", "grad_norm/layers/fc"]
+    got = canonicalise(pl.DataFrame({"step": [1], "loss": [3.0], **{name: [1.0] for name in names}}), Options())
+    assert {entry.layer for entry in got.layer_columns} == {"layers/head", "head", "modules/head", "fc"}
+
+
 def test_the_ends_of_a_rate_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     ends = claims._ends
