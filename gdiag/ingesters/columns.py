@@ -73,7 +73,7 @@ def canonicalise(frame: pl.DataFrame, options: Options, line: str | None = LINE)
         plan.metrics.setdefault("eval_loss", plan.metrics["loss"])
     data = splits.mark_checkpoints(frame, data)
     if not ranked:
-        data = splits.without_others(data)
+        data = splits.without_others(data, frame)
         data = drop_empty(data, (LINE, "rank", "run"))
     run_name, data = _one_run(data, plan.run)
     columns = {c: original for c, (original, _) in plan.metrics.items()}

@@ -78,24 +78,38 @@ def _at_training_steps(data: pl.DataFrame) -> pl.DataFrame:
     return data.with_columns(pl.when(~pl.col("_evaluation")).then("step").alias("step")) if again.any() else data
 
 
-def without_others(data: pl.DataFrame) -> pl.DataFrame:
+def without_others(data: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame without what rows of something else (an evaluation's scores) say of their times.
 
     Such rows have none of training's metrics and a step time all the same, where the rows of training have one too. What they
-    lack then is everything but a step, and where that is behind training's, it is another counter's (MMEngine: epochs).
+    lack then is everything but a step, and where that is behind training's, it is another counter's (MMEngine: epochs). Rows
+    that hold no metric beside and whose step goes on from training's are training's own, between those that log a loss.
+
+    Args:
+        data: the rows in canonical names.
+        frame: the same rows as logged: scores that have no canonical name tell an evaluation too.
     """
     own = [name for name in ("loss", "grad_norm", "lr") if name in data.columns]
     if not {"loss", "step_time", "step"} <= set(data.columns) or any(not data[name].null_count() for name in own):
         return data
     training = pl.any_horizontal(pl.col(own).is_not_null())
-    others = data.select((~training & pl.col("step_time").is_not_null()).alias("other"))["other"]
+    times = [name for name in ("step_time", "data_time", "compute_time", "comm_time") if name in data.columns]
+    rest = [name for name in data.columns if name not in (*_PLACE, *times)]
+    said = pl.any_horizontal(False, pl.col(rest).is_not_null())
+    logged = frame.filter(data.select(training).to_series())
+    scores = [
+        n for n, kind in frame.schema.items() if kind.is_numeric() and not logged[n].count() and n not in data.columns
+    ]
+    scored = frame.select(pl.any_horizontal(False, pl.col(scores).is_not_null())).to_series()
+    reached = pl.max_horizontal(pl.when(training).then("step").forward_fill(), "step").shift()
+    onward = (pl.col("step") > reached).fill_null(True)
+    others = data.select((~training & pl.col("step_time").is_not_null() & (said | scored | ~onward)).alias("other"))[
+        "other"
+    ]
     beside = data.select((pl.col("loss").is_not_null() & pl.col("step_time").is_not_null()).sum()).item()
     if not others.any() or beside < _USUAL * data["loss"].count():
         return data
-    times = [name for name in ("step_time", "data_time", "compute_time", "comm_time") if name in data.columns]
     data = data.with_columns(pl.when(~others).then(pl.col(times)))
-    rest = [name for name in data.columns if name not in (*_PLACE, *times)]
-    said = pl.any_horizontal(False, pl.col(rest).is_not_null())
     reached = pl.when(~others).then("step").forward_fill()
     return data.filter(~others | said | (pl.col("step") >= reached).fill_null(True))
 

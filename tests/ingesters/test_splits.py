@@ -65,6 +65,16 @@ def test_times_logged_on_rows_of_their_own_stay(tmp_path: Path) -> None:
     assert jsonl(tmp_path / "run.jsonl", rows).steps["step_time"].to_list() == [0.5] * 60
 
 
+def test_times_of_steps_between_those_that_log_a_loss_stay(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = []
+    for i in range(1, 601):
+        rows.append({"step": i, "step_time": 0.5, **({"loss": 2 - i / 1000, "lr": 0.1} if i % 10 == 0 else {})})
+        if i % 100 == 5:
+            rows.append({"step": i, "step_time": 9.0, "accuracy": 0.5})
+    steps = jsonl(tmp_path / "run.jsonl", rows).steps
+    assert steps["step_time"].drop_nulls().to_list() == [0.5] * 600
+
+
 def test_memory_without_a_unit(tmp_path: Path) -> None:
     for figure, size in ((80.5, 80.5 * 2**30), (3483, 3483 * 2**20), (970, 970 * 2**20), (2**33, 2.0**33)):
         rows: list[dict[str, object]] = [{"step": i, "loss": 2.0, "memory": figure} for i in range(9)]
