@@ -134,13 +134,17 @@ def _zip(given: Input) -> Iterator[_Entry]:
     data = given.data()
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
+        entries = archive.infolist()
+        # The last table of a cut archive may be that of an archive stored in it, which begins behind the first member.
+        if entries and data.startswith(cut_zip.MAGIC) and all(entry.header_offset for entry in entries):
+            raise zipfile.BadZipFile("its own table of contents is missing")
     except zipfile.BadZipFile:
         if not _right_kind(given, cut_zip.names(data)):
             raise
         yield from _cut_zip(data)
         return
-    _right_kind(given, [entry.filename for entry in archive.infolist()])
-    for entry in archive.infolist():
+    _right_kind(given, [entry.filename for entry in entries])
+    for entry in entries:
         if not entry.is_dir():
             yield _Entry(entry.filename, lambda entry=entry: archive.open(entry))  # type: ignore[misc]
 
@@ -185,3 +189,6 @@ def _tar(given: Input) -> Iterator[_Entry]:
             yield _Entry(entry.name, lambda entry=entry: archive.extractfile(entry))  # type: ignore[misc]
         elif not entry.isdir():
             yield _Entry(entry.name, lambda: None)
+    # tarfile takes a cut at or inside a header for the end, which is a block of zeros.
+    if data[archive.offset : archive.offset + tarfile.BLOCKSIZE] != bytes(tarfile.BLOCKSIZE):
+        raise tarfile.ReadError("its end is missing")

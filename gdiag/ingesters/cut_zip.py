@@ -36,13 +36,16 @@ class Member:
 
 
 def names(data: bytes) -> list[str]:
-    """Names behind everything that looks like a local header."""
+    """Names of the archive's own members: what is stored in one may be an archive too."""
     found = []
     at = data.find(MAGIC)
     while at >= 0:
+        behind = at + len(MAGIC)
         if (head := _head(data, at)) is not None:
-            found.append(head[0])
-        at = data.find(MAGIC, at + 4)
+            name, flags, _, packed, _, begin = head
+            found.append(name)
+            behind = begin if flags & _SIZES_BEHIND else begin + packed
+        at = data.find(MAGIC, behind)
     return found
 
 

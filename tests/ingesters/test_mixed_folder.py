@@ -280,3 +280,29 @@ def test_an_archive_that_gives_no_file_is_one_sentence(tmp_path: Path, members: 
     (tmp_path / "logs.zip").write_bytes(zipped(members))
     with pytest.raises(InputError, match=said):
         load([tmp_path / "logs.zip"])
+
+
+def test_a_checkpoint_stored_in_a_cut_zip_is_one_of_its_files(tmp_path: Path) -> None:
+    out, model = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(model, "w") as archive:
+        archive.writestr("archive/data.pkl", b"a" * 100)
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("run/log.csv", table(11))
+        archive.writestr("run/checkpoint.pt", model.getvalue())
+    (tmp_path / "run.zip").write_bytes(out.getvalue()[:-30])
+    assert load([tmp_path / "run.zip"]).steps["loss"][0] == 11.0
+
+
+@pytest.mark.parametrize("behind", [0, 300])
+def test_a_tar_cut_between_its_members_is_said(tmp_path: Path, behind: int) -> None:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name in ("a.csv", "b.csv"):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(table(11))
+            archive.addfile(entry, io.BytesIO(table(11)))
+    end = tarfile.BLOCKSIZE * (1 + -(-len(table(11)) // tarfile.BLOCKSIZE))
+    (tmp_path / "run.tar").write_bytes(out.getvalue()[: end + behind])
+    records = load([tmp_path / "run.tar"])
+    assert records.steps.height == 60
+    assert any("its end is missing" in note for source in records.sources for note in source.notes)
