@@ -13,7 +13,7 @@ from polars.datatypes import DataTypeClass
 from gdiag.ingesters import flat
 
 _LONGEST: Final = 16 << 20
-_KEPT: Final = 2048
+_KEPT: Final = 1 << 16
 """Bytes of a bad line that are looked at again."""
 _DECODER: Final = json.JSONDecoder()
 _SAMPLE: Final = 400

@@ -298,3 +298,10 @@ def test_rows_that_say_nothing_of_note_are_no_events(tmp_path: Path, words: str)
     (tmp_path / "run.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     records = load([tmp_path / "run.jsonl"])
     assert (records.events.height, records.runs[0].exit) == (0, "unknown")
+
+
+def test_what_stands_far_behind_in_a_bad_line_is_an_event(tmp_path: Path) -> None:
+    lines = [json.dumps({"step": i, "loss": 3 - i / 100}) for i in range(50)]
+    lines.insert(10, "x" * 3000 + " NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.")
+    (tmp_path / "run.jsonl").write_text("\n".join(lines) + "\n")
+    assert load([tmp_path]).events["kind"].to_list() == ["xid"]
