@@ -27,7 +27,7 @@ _PLACED: Final = frozenset({"step", "lr", "step_time"})
 """What speaks of training beside a step, an epoch or a clock: alone they may be the settings of many runs."""
 
 
-_OF_A_LOSS: Final = re.compile(r"loss|l1|l2|entropy|xent|nll|kl|norm", re.IGNORECASE)
+_OF_A_LOSS: Final = re.compile(r"loss|entropy|xent|nll|(?<![a-z])(?:l1|l2|kl|norm)(?![a-z])", re.IGNORECASE)
 _WILD: Final = 3
 """Columns that are named."""
 
@@ -185,7 +185,7 @@ def _wild(frame: pl.DataFrame, unmapped: Sequence[str]) -> list[str]:
     """A note about columns without a use that a loss may be made of and that turn NaN or infinite: no check sees them."""
     wild = []
     for name in unmapped:
-        if _OF_A_LOSS.search(name) and frame.schema[name].is_float() and name not in wild:
+        if _OF_A_LOSS.search(name) and frame.schema[name].is_float():
             bad = int((~frame[name].drop_nulls().is_finite()).sum())
             wild += [f"{values.escape(name, 40)} ({bad})"] if bad else []
     if not wild:

@@ -46,9 +46,7 @@ def _first(pipe: int, path: Path) -> bytes:
                 return piece
         except BlockingIOError:
             select.select([pipe], [], [])
-            if piece := os.read(pipe, _BLOCK):
-                return piece
-            return b""
+            return os.read(pipe, _BLOCK)
         if time.monotonic() > until:
             raise InputError(f"{path} is a pipe, and no program has written into it within {_WAIT:.0f} s")
         time.sleep(_LOOK)

@@ -234,3 +234,10 @@ def test_a_clock_without_a_date_in_which_rows_are_late_is_no_step_time(tmp_path:
     steps = loaded(tmp_path, f"step,loss,time\n{rows}").steps
     assert "step_time" not in steps.columns or not steps["step_time"].count()
     assert steps["elapsed"][-1] == 58  # the last row is not the latest one
+
+
+def test_names_that_only_hold_letters_of_a_loss_are_no_losses(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{3 - i / 100:.4f},nan,inf,nan\n" for i in range(20))
+    (tmp_path / "run.csv").write_text("step,loss,model1,normal,part/kl\n" + rows)
+    notes = load([tmp_path]).sources[0].notes
+    assert "not finite in columns that are not used (rows): part/kl (20)" in notes
