@@ -374,7 +374,7 @@ def test_the_logs_own_table_is_no_part_of_a_path(name: str, path: str) -> None:
 def test_layers_that_only_their_names_count_are_a_stack() -> None:
     names = [*(f"conv{i}.weight" for i in range(1, 6)), "fc.weight"]
     entries = catalogue({f"grad_norm:{name}": ("grad_norm", name) for name in names})
-    assert [(e.depth, e.block) for e in entries] == [(i, f"conv{i}") for i in range(1, 6)] + [(6, "")]
+    assert [(e.depth, e.block) for e in entries] == [(i, f"conv{i}") for i in range(1, 6)] + [(7, "")]
     assert entries[-1].kind == "lm_head"
     few = catalogue({f"grad_norm:{name}": ("grad_norm", name) for name in ("fc1", "fc2", "out")})
     assert all(e.block == "" for e in few)
