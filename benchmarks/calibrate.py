@@ -20,7 +20,7 @@ from benchmarks.cases import RANGES, recipes
 from benchmarks.figures import Outcome
 from benchmarks.suite import outcome
 from gdiag.model import Incident
-from gdiag.triage.causes import LOW_BELOW, MEDIUM_BELOW, TEMPERATURE
+from gdiag.triage.causes import LOW_BELOW, MEDIUM_BELOW, TEMPERATURE, USUAL_TEMPERATURE
 from gdiag.triage.priors import UNKNOWN
 
 ROOT = Path(__file__).parent.parent
@@ -36,6 +36,8 @@ class Guess:
     right: bool
     decided: bool = False
     """Evidence that can decide speaks for the first cause."""
+    present: float = TEMPERATURE
+    """The temperature in use for it."""
 
     def top(self, temperature: float | None = None) -> float:
         """Score of the first cause, had the log-odds been divided by `temperature` instead of the present one.
@@ -44,7 +46,7 @@ class Guess:
         """
         if temperature is None:
             return self.scores[0]
-        power = TEMPERATURE / temperature
+        power = self.present / temperature
         rest = max(1.0 - sum(self.scores), 1e-6)
         powers = [math.exp(power * math.log(max(score, 1e-9))) for score in (*self.scores, rest)]
         return powers[0] / sum(powers)
@@ -73,7 +75,9 @@ def guesses(runs: Iterable[Outcome]) -> list[Guess]:
 
 def guess(incident: Incident, right: bool) -> Guess:
     """One incident that names a cause."""
-    return Guess(tuple(c.score for c in incident.causes), right, incident.causes[0].basis == "evidence")
+    first = incident.causes[0]
+    present = TEMPERATURE if first.supports else USUAL_TEMPERATURE
+    return Guess(tuple(c.score for c in incident.causes), right, first.basis == "evidence", present)
 
 
 def loss(seen: Sequence[Guess], temperature: float) -> float:

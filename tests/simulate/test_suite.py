@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarks.calibrate import guess
 from benchmarks.cases import RANGES, recipes
 from benchmarks.figures import Outcome, figures
@@ -9,7 +11,7 @@ from benchmarks.matching import judge
 from gdiag.model import Cause, Incident, Pattern, Report, Severity
 from gdiag.simulate.faults import FAULTS
 from gdiag.simulate.truth import Event, Truth
-from gdiag.triage.causes import TEMPERATURE
+from gdiag.triage.causes import TEMPERATURE, USUAL_TEMPERATURE
 
 
 def incident(pattern: Pattern, onset: int, severity: Severity = Severity.WARNING, cause: str = "bad_batch") -> Incident:
@@ -66,8 +68,11 @@ def test_figures_name_misses_with_their_command() -> None:
 def test_a_guess_has_its_present_score_at_the_temperature_in_use() -> None:
     told = guess(incident("single_spike", 500), right=True)
     assert told.top() == 0.8
-    assert abs(told.top(TEMPERATURE) - 0.8) < 1e-9
-    assert told.top(2 * TEMPERATURE) < 0.8 < told.top(TEMPERATURE / 2)
+    assert told.present == USUAL_TEMPERATURE  # nothing speaks for its cause
+    assert abs(told.top(told.present) - 0.8) < 1e-9
+    assert told.top(2 * told.present) < 0.8 < told.top(told.present / 2)
+    supported = replace(incident("single_spike", 500), causes=(Cause("bad_batch", 0.8, "high", ("seen",)),))
+    assert guess(supported, right=True).present == TEMPERATURE
 
 
 def test_events_that_nothing_can_explain_wrongly_say_nothing_of_scores() -> None:
