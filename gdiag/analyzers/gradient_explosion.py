@@ -25,7 +25,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
 from gdiag.measures.baseline import Floats, running_median
 from gdiag.measures.changes import STILL_TO_COME, learned_after, learned_between
@@ -33,6 +32,7 @@ from gdiag.measures.gradients import Surge, explodes, lasting_rise, surges
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD201"
 NAME = "gradient-explosion"

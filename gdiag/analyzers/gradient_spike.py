@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import layer_evidence, named_layer
 from gdiag.measures.curves import Curve
 from gdiag.measures.gradients import Surge, explodes, surges
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD206"
 NAME = "gradient-spike"

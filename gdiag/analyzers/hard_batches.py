@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.analyzers.loss_evidence import noises
 from gdiag.measures.repeats import equal_distance
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import Ints, interval
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import whole
 
 CODE = "GD106"
 NAME = "hard-batches"
@@ -41,7 +41,7 @@ def analyze(run: RunView, *, rows: int = 3, far: float = 10.0) -> list[Finding]:
     judged = max(1, len(curve) - view.scan.warmup)
     worst = int(hard[view.scan.z[hard].argmax()])
     rate = 1000 * len(hard) / judged
-    times, place = noises(float(view.scan.z[worst])), f"at step {int(curve.step[worst])}"
+    times, place = whole(float(view.scan.z[worst])), f"at step {int(curve.step[worst])}"
     said = (
         f"{len(hard)} single rows stand over six times the noise above the loss's level ({rate:.2g} per 1,000 rows), "
         f"the farthest {times} times, {place}"

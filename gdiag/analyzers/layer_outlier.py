@@ -21,13 +21,13 @@ from typing import Final
 
 import numpy as np
 
-from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import is_alone, layer_evidence, named_layer
 from gdiag.measures.attribution import Attribution, contrast, embeddings, layer_events
 from gdiag.measures.layers import LayerTable
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD205"
 NAME = "layer-outlier"

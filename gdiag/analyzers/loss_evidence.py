@@ -25,11 +25,6 @@ def amount(value: float, unit: str) -> str:
     return f"{value:.3g} {unit}".rstrip()
 
 
-def noises(z: float) -> str:
-    """How many times the noise, in whole numbers that can be read."""
-    return f"{z:.0f}" if z < 1e6 else f"{z:.1e}"
-
-
 def context(event: LossEvent, view: LossView) -> Onset:
     """What the other columns say at the event's onset."""
     return onset_context(event.path, event.onset_step, event.step(event.peak), view.every)

@@ -16,11 +16,12 @@ to a checkpoint about 100 steps before the onset and skip 200-500 batches (PaLM,
 
 from __future__ import annotations
 
-from gdiag.analyzers.loss_evidence import alarm, amount, event_measures, noises, place, unit_of
+from gdiag.analyzers.loss_evidence import alarm, amount, event_measures, place, unit_of
 from gdiag.measures.loss_events import LossEvent, LossView
 from gdiag.measures.repeats import single_spikes
 from gdiag.measures.run import RunView
 from gdiag.model import Finding
+from gdiag.reference.figures import whole
 
 CODE = "GD102"
 NAME = "loss-spike"
@@ -51,7 +52,7 @@ def _finding(run: RunView, view: LossView, event: LossEvent, z: float) -> Findin
     else:
         end = f"and is back after {event.step(event.recovery) - event.onset_step} steps"
     said = (
-        f"Loss rises {amount(event.excess, unit)} ({noises(event.z)} times its noise) above its level of "
+        f"Loss rises {amount(event.excess, unit)} ({whole(event.z)} times its noise) above its level of "
         f"{amount(event.level, unit)} at step {event.onset_step} {end}"
     )
     return Finding(CODE, NAME, alarm(run, view, event), said, place(run, event), event_measures(run, view, event, z))

@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.analyzers.figures import multiple
 from gdiag.measures.layers import LayerTable
 from gdiag.measures.parameters import Jump, jumps, whole_network
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD208"
 NAME = "parameter-jump"

@@ -24,10 +24,10 @@ import numpy as np
 import polars as pl
 
 from gdiag.analyzers import timing
-from gdiag.analyzers.figures import multiple
 from gdiag.measures import slow_steps
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import distance, multiple
 
 CODE = "GD503"
 NAME = "periodic-slow-steps"
@@ -69,7 +69,7 @@ def analyze(run: RunView) -> list[Finding]:
                 CODE,
                 NAME,
                 Severity.INFO,
-                f"a step takes {multiple(slow.ratio)} times as long every {_steps(rhythm.period)} steps"
+                f"a step takes {multiple(slow.ratio)} times as long every {distance(rhythm.period)} steps"
                 f"{' or oftener' if view.interval > 1 and rhythm.period < 2 * view.interval else ''}"
                 f"{f', as the {meaning} interval does' if meaning else ''}{timing.held_by(slow)}: {cost:.1f} % of the time",
                 timing.place(run, view, slow),
@@ -77,11 +77,6 @@ def analyze(run: RunView) -> list[Finding]:
             )
         )
     return found
-
-
-def _steps(period: float) -> str:
-    """50,000 or 127.4: a period may be a fraction of a step."""
-    return f"{period:,.1f}".removesuffix(".0")
 
 
 def _known(run: RunView) -> dict[str, tuple[float, str]]:

@@ -21,7 +21,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from gdiag.analyzers.figures import multiple
 from gdiag.analyzers.layer_evidence import is_alone
 from gdiag.measures.attribution import Attribution, layer_events
 from gdiag.measures.layers import FIRST_ROWS, Floats
@@ -30,6 +29,7 @@ from gdiag.measures.rank_layers import first_rank_layer
 from gdiag.measures.ranks import Outlier, RankTable, binomial_tail, by_rank, nonfinite_ranks, outliers, rank_deviation
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Location, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD402"
 NAME = "rank-outlier"

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.analyzers.loss_evidence import alarm, amount, event_measures, noises, place, unit_of
+from gdiag.analyzers.loss_evidence import alarm, amount, event_measures, place, unit_of
 from gdiag.measures.repeats import Series, spike_series
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure
+from gdiag.reference.figures import whole
 
 CODE = "GD103"
 NAME = "repeated-spikes"
@@ -43,7 +44,7 @@ def analyze(run: RunView, *, z: float = 4.0) -> list[Finding]:
         unit = unit_of(first)
         said = (
             f"Loss spikes {len(series.events)} times between steps {first.onset_step} and {last.last_step}, "
-            f"by up to {amount(largest.excess, unit)} ({noises(largest.z)} times its noise)"
+            f"by up to {amount(largest.excess, unit)} ({whole(largest.z)} times its noise)"
         )
         said += f", every {series.period:.0f} steps" if series.period is not None else ""
         where = place(run, first)

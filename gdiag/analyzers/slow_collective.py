@@ -20,7 +20,6 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.analyzers import timing
-from gdiag.analyzers.figures import multiple
 from gdiag.measures import slow_steps
 from gdiag.measures.clock_alignment import step_at
 from gdiag.measures.collective_waits import Waits
@@ -28,6 +27,7 @@ from gdiag.measures.run import RunView
 from gdiag.measures.slowdowns import Slowdown
 from gdiag.measures.telemetry import step_stamps
 from gdiag.model import Finding, Location, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD707"
 NAME = "slow-collective"

@@ -19,12 +19,12 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.analyzers import timing
-from gdiag.analyzers.figures import multiple
 from gdiag.measures import slow_steps
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import Ints
 from gdiag.measures.slowdowns import Slowdown, StepTimeView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD504"
 NAME = "slow-steps"

@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.analyzers.figures import multiple
 from gdiag.measures.changes import STILL_TO_COME, learned_after
 from gdiag.measures.gradients import lasting_rise, roughness, surges
 from gdiag.measures.layers import Floats
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD213"
 NAME = "unstable-gradients"

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdiag.analyzers.figures import multiple
 from gdiag.measures.curves import Curve
 from gdiag.measures.gradients import surges
 from gdiag.measures.layers import Floats, Steps
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD209"
 NAME = "update-ratio"

@@ -82,6 +82,9 @@ HARDWARE: Final = frozenset({"GD403", "GD404", "GD606"})
 BROAD: Final = frozenset({"GD201", "GD207", "GD208", "GD210", "GD211", "GD213"})
 """Findings that may last for the rest of the run: what is only worth knowing binds nothing together that comes later."""
 
+RATED: Final = frozenset({"GD302", "GD303", "GD304", "GD306", "GD307"})
+"""Findings to which the name of the schedule (GD301) belongs: beside others that begin in the same rows it says nothing."""
+
 SLOWED: Final = frozenset({"GD501", "GD502", "GD504"})
 UNTIMED: Final = frozenset({"GD601", "GD603", "GD604"})
 """What telemetry without a clock says of slow GPUs, and what it does to the steps."""
@@ -149,7 +152,8 @@ def group(findings: tuple[Finding, ...], facts: RunFacts) -> list[list[Finding]]
     _absorb_rows(groups)
     for finding in findings:
         if finding.code not in PATTERN:
-            home = _home(finding, groups, facts)
+            rated = [g for g in groups if g.codes & RATED] if finding.code == "GD301" else groups
+            home = _home(finding, rated, facts)
             if home is not None:
                 home.members.append(finding)
     return [[f for f in findings if f in g.members] for g in groups]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from gdiag.model import Severity
+from gdiag.reference.figures import whole
 from gdiag.triage.case import Case
-from gdiag.triage.sentences import HUGE, Sentence
+from gdiag.triage.sentences import Sentence
 
 
 def rough_before(case: Case) -> str | None:
@@ -168,7 +169,7 @@ def quiet_gradient(case: Case) -> str | None:
     ratio, z = finding.number("grad_ratio"), finding.number("z")
     if ratio is None or z is None or ratio > 1.5 or z < 20:
         return None
-    return f"the gradient norm stays at {ratio:.1f} times its level while the loss moves by {z:{'.0f' if z < HUGE else '.1e'}} times its noise"
+    return f"the gradient norm stays at {ratio:.1f} times its level while the loss moves by {whole(z)} times its noise"
 
 
 ALIKE: Final = (0.4, 2.0)
@@ -301,7 +302,7 @@ def grew_away(case: Case) -> str | None:
     if before is None or after is None or not after >= GREW * max(before, 1e-300) or end.where.step <= away.where.step:
         return None
     times = after / max(before, 1e-300)
-    return f"the loss grew {times:{'.0f' if times < HUGE else '.1e'}}-fold in the {end.where.step - away.where.step} steps before: it overflowed by growing"
+    return f"the loss grew {whole(times)}-fold in the {end.where.step - away.where.step} steps before: it overflowed by growing"
 
 
 def stopped_over_numbers(case: Case) -> str | None:

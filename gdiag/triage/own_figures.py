@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from gdiag.reference.figures import distance
 from gdiag.triage.case import Case
 
 
@@ -184,10 +185,19 @@ def first_loss(case: Case) -> str:
     return f"Check the initialization's standard deviation and the label shift; the loss should start near ln(vocabulary){start}"
 
 
+BRIEF_PERIOD = 10
+"""Steps from one pause to the next below which it is no checkpoint and no evaluation."""
+
+
 def pause(case: Case) -> str:
     """Whether the rhythm is a planned one."""
     period, matches = case.number("period"), case.value("matches")
-    each = f" every {period:g} steps" if period is not None else ""
+    if period is not None and period < BRIEF_PERIOD:
+        return (
+            f"Look at what runs every {distance(period)} steps: gradient accumulation, a logger or a collective that waits only then; "
+            "time whole optimizer steps to tell"
+        )
+    each = f" every {distance(period)} steps" if period is not None else ""
     planned = f", which is the {matches}" if matches else ""
     return f"The pauses{each}{planned} are harmless if they are checkpoints or evaluations; make checkpoints asynchronous if the share is too large"
 

@@ -6,12 +6,10 @@ import re
 from collections.abc import Callable
 
 from gdiag.model import Severity
+from gdiag.reference.figures import filled
 from gdiag.triage.case import Case, other_weights
 
 Sentence = Callable[[Case], str | None]
-
-HUGE = 1e6
-"""From here on figures are written with an exponent."""
 
 
 def found(*codes: str, least: Severity = Severity.INFO) -> Sentence:
@@ -41,8 +39,7 @@ def at_least(name: str, limit: float, text: str, *codes: str) -> Sentence:
         value = case.number(name, *codes)
         if value is None or value < limit:
             return None
-        # Twenty digits in a row are no figure to read.
-        return (text if value < HUGE else text.replace("{:.0f}", "{:.1e}")).format(value)
+        return filled(text, value)
 
     return sentence
 

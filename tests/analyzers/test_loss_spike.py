@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdiag.analyzers.loss_evidence import noises
 from gdiag.analyzers.loss_spike import analyze
 from gdiag.model import Severity
 from tests.analyzers.made_runs import cosine, learning, view
@@ -76,8 +75,3 @@ def test_a_spike_that_a_restart_took_back_is_said_so() -> None:
     (finding,) = analyze(view({"step": step, "loss": np.concatenate([loss, again])}))
     assert finding.measure("taken_back") is True
     assert finding.where.step == pytest.approx(900, abs=1)
-
-
-@pytest.mark.parametrize(("z", "text"), [(35.6, "36"), (1234.5, "1234"), (7.6e23, "7.6e+23")])
-def test_noise_is_counted_in_figures_that_can_be_read(z: float, text: str) -> None:
-    assert noises(z) == text

@@ -512,3 +512,18 @@ def test_runs_explained_one_by_one_are_as_explained_together() -> None:
         parts.append((places, explain(here, {run: facts[run]})))
     assert together(parts) == explain(every, facts)
     assert any(incident.related for incident in together(parts))
+
+
+def test_the_name_of_the_schedule_joins_only_what_is_about_the_rate() -> None:
+    spike, jump = finding("GD102", 3, 5), finding("GD302", 300, 300)
+    named = finding("GD301", 0, 900, INFO)
+    by_lead = {i.pattern: len(i.findings) for i in incidents(named, spike, jump)}
+    assert by_lead == {"single_spike": 1, "lr_discontinuity": 1}
+    near = finding("GD301", 300, 900, INFO)
+    assert [len(i.findings) for i in incidents(near, jump)] == [2]
+
+
+def test_a_rhythm_of_two_steps_is_no_checkpoint() -> None:
+    (found,) = incidents(finding("GD503", 0, 900, INFO, evidence=(Measure("period", 1.99, "step"),)))
+    assert "every 2 steps" in found.actions[0]
+    assert "checkpoint" not in found.actions[0]
