@@ -15,6 +15,8 @@ from gdiag.measures.layers import Floats, LayerScan, LayerTable, Singles, agains
 
 MERGE_ROWS = 10
 """Rows between two risen rows that still belong to one event, as in the scan of the loss."""
+CALM_ROWS = 2
+"""Rows without a risen layer after which a network's rise is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Attribution:
     @property
     def alone(self) -> bool:
         """Whether no more than two layers, or a tenth of them, moved at all."""
-        return self.total >= 4 and self.moved <= max(2, self.total // 10)
+        return self.total >= 4 and self.moved <= _few(self.total)
 
 
 def attribute(found: LayerScan, step: int, last_step: int, before: int = 0) -> Attribution | None:
@@ -103,15 +105,26 @@ def _next_largest(change: Singles, but: int) -> float:
 
 
 def layer_events(found: LayerScan, start: int, most: int = 500) -> list[Attribution]:
-    """Every stretch of rows from row `start` on in which a layer is above the threshold, merged over MERGE_ROWS."""
+    """Every stretch of rows from row `start` on in which a layer is above the threshold, merged over MERGE_ROWS.
+
+    A layer that rises alone, CALM_ROWS after most of the network rose together and came back, is an event of its own.
+    """
     with np.errstate(invalid="ignore"):
-        hot = np.flatnonzero((found.z() > found.threshold).any(axis=1))
+        above = np.count_nonzero(found.z() > found.threshold, axis=1)
+    hot = np.flatnonzero(above)
     hot = hot[hot >= start]
     if not len(hot):
         return []
-    parts = np.split(hot, np.flatnonzero(np.diff(hot) > MERGE_ROWS) + 1)
+    few, gap = above[hot] <= _few(len(found.columns)), np.diff(hot)
+    apart = (gap > MERGE_ROWS) | ((gap > CALM_ROWS) & few[1:] & ~few[:-1])
+    parts = np.split(hot, np.flatnonzero(apart) + 1)
     events = [attribute(found, int(found.step[p[0]]), int(found.step[p[-1]])) for p in parts[:most]]
     return [e for e in events if e is not None]
+
+
+def _few(total: int) -> int:
+    """Layers of `total` that move alone and not as a network: two, or a tenth."""
+    return max(2, total // 10)
 
 
 def contrast(table: LayerTable, above: int, below: int) -> tuple[Floats, Floats]:

@@ -134,6 +134,22 @@ def test_healthy_layers_have_no_large_event(seed: int) -> None:
     assert [e for e in layer_events(view.layer_scan, 100) if e.apart > 8] == []
 
 
+def test_a_layer_alone_after_the_network_came_back_is_another_event() -> None:
+    made = norms(400, 12)
+    for values in made.values():
+        values[250] *= 20
+    made["blocks.3.fc"][255] *= 20
+    view = layered(made)
+    assert view.layer_scan is not None
+    together, alone = layer_events(view.layer_scan, 100)
+    assert (together.step, together.alone) == (250, False)
+    assert (alone.step, alone.layers, alone.alone) == (255, ("blocks.3.fc",), True)
+    made["blocks.3.fc"][252] *= 20  # without calm rows in between it is the same event
+    view = layered(made)
+    assert view.layer_scan is not None
+    assert len(layer_events(view.layer_scan, 100)) == 1
+
+
 def test_a_contrast_shows_what_one_layer_does_against_another() -> None:
     made = norms(300)
     made["wte"][200] *= 6
