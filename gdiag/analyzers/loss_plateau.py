@@ -61,12 +61,14 @@ def analyze(
     high = found.flat_share >= flat and found.end > level * first and still
     if not (idle or high) or found.end >= first:
         return []
-    onset = int(curve.step[found.flat_from])
-    said = f"Loss stays at {found.end:.4g} nat from step {onset} to the end, {found.flat_share:.0%} of the run"
+    start = max(found.flat_from, _spent_from(run, spent)) if idle else found.flat_from
+    onset = int(curve.step[start])
+    share_flat = (len(curve) - start) / len(curve)
+    said = f"Loss stays at {found.end:.4g} nat from step {onset} to the end, {share_flat:.0%} of the run"
     if idle and share is not None:
         said += f", with the learning rate at {share:.2g} of its peak"
     severity = Severity.WARNING if idle or untrained(first, scratch) else Severity.INFO
-    where = run.where(curve.finite.row(found.flat_from), last_step=int(curve.step[-1]))
+    where = run.where(curve.finite.row(start), last_step=int(curve.step[-1]))
     return [Finding(CODE, NAME, severity, said, where, learning_measures(run, found, level * first))]
 
 
@@ -76,6 +78,15 @@ def _first(curve: Curve, found: Learning, scratch: float) -> float:
     start = float(curve.value[0])
     fresh = untrained(start, scratch) and curve.step[0] <= interval(curve.step)
     return max(found.first, start) if fresh else max(found.first, float(np.median(curve.value[:3])))
+
+
+def _spent_from(run: RunView, spent: float) -> int:
+    """Row of the loss from which the learning rate stays below `spent` of its peak: before it, the rate stopped nothing."""
+    loss, rate = run.series("loss"), run.series("lr")
+    above = np.flatnonzero(rate.value > spent * float(rate.value.max()))
+    if not len(above) or above[-1] + 1 >= len(rate):
+        return 0
+    return min(len(loss) - 1, int(np.searchsorted(loss.step, rate.step[above[-1] + 1])))
 
 
 def _truly_flat(found: Learning, gain: float, hardening: float) -> bool:

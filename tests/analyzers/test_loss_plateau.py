@@ -25,6 +25,14 @@ def test_fires_where_the_learning_rate_is_spent() -> None:
     assert finding.number("lr_share_of_peak") < 0.01  # type: ignore[operator]
 
 
+def test_a_spent_rate_stopped_nothing_before_it_was_spent() -> None:
+    lr = np.full(2000, 1e-3)
+    lr[900:] = 1e-8
+    (finding,) = analyze(view({"loss": stopped(700), "lr": lr}))
+    assert finding.where.step == 900
+    assert "from step 900 to the end, 55% of the run" in finding.message
+
+
 def test_fires_where_a_new_model_is_stuck() -> None:
     loss = np.maximum(6.9, learning(2000, noise=0, start=10.8)) + np.random.default_rng(3).normal(0, 0.05, 2000)
     (finding,) = analyze(view({"loss": loss, "lr": np.full(2000, 1e-3)}))
