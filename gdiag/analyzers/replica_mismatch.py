@@ -11,14 +11,16 @@ ranks drifted because clipping ran on one rank only).
 
 What to do: stop; take the checkpoint before the first step named, compare the parameters layer by layer between the rank
 that left and another, replay the step on another node; broadcast the parameters from a rank of the majority if you must
-go on. With two ranks the log cannot say which one is right.
+go on. Of two ranks the one that left its course is named where the column has one (a sum or norm of the parameters); else
+the log cannot say which one is right.
 """
 
 from __future__ import annotations
 
-from gdiag.measures.ranks import AGREED_COLUMNS, Disagreement, by_rank, disagreement
+from gdiag.measures.ranks import AGREED_COLUMNS, LEAP, Disagreement, by_rank, disagreement
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD401"
 NAME = "replica-mismatch"
@@ -58,7 +60,9 @@ def _finding(run: RunView, first: Disagreement, columns: list[str]) -> Finding:
     ranks = ", ".join(map(str, first.ranks))
     if first.majority:
         who = f"{'Rank' if len(first.ranks) == 1 else 'Ranks'} {ranks} {'leaves' if len(first.ranks) == 1 else 'leave'} the "
-        who += f"other {first.majority} in {first.column} at step {first.step}"
+        who += f"other {f'{first.majority} ' if first.majority > 1 else ''}in {first.column} at step {first.step}"
+        if first.leap:
+            who += f", moving {multiple(first.leap)} times as far from its course as any row before"
     else:
         who = f"Ranks {ranks} disagree in {first.column} from step {first.step}, the log cannot say which one is right"
     size = "one is not finite" if first.deviation == float("inf") else f"by {first.deviation:.2g} of the value"
@@ -79,6 +83,7 @@ def _finding(run: RunView, first: Disagreement, columns: list[str]) -> Finding:
             Measure("deviation", first.deviation, limit=1e-6),
             Measure("last_deviation", first.last_deviation),
             Measure("grows", grows),
+            *([Measure("leap", first.leap, limit=LEAP)] if first.leap else []),
             Measure("rows", first.rows),
             Measure("agreed_rows", first.agreed_rows),
         ),

@@ -20,6 +20,12 @@ AGREED_COLUMNS = ("param_checksum", "param_norm", "grad_norm", "grad_norm_clippe
 """Columns that replicas share when they are logged after the reduction, in order of what they prove."""
 LEAST_AGREED = 8
 """Rows of agreement after which a disagreement means something."""
+MOVES_EVENLY = ("param_checksum", "param_norm")
+"""Columns that the optimizer moves by about as much every row, so that their course says which of two ranks left it."""
+COURSE_ROWS = 40
+"""Rows of agreement that the course is taken from; half of them at least."""
+LEAP, CALM = 4.0, 1.5
+"""Moves, in the most of those rows beyond their median, of a rank that left and of one that went on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,9 @@ class Disagreement:
     deviation: float
     """Largest relative difference from the majority at the first row."""
     last_deviation: float
+    leap: float
+    """What the ranks that left moved by in that row, in the most that such a row moved by before: how an even split was
+    decided; 0 where the majority did."""
     rows: int
     """Rows that disagree."""
     agreed_rows: int
@@ -104,13 +113,39 @@ def disagreement(table: RankTable, column: str, tolerance: float = 1e-6) -> Disa
     majority = int(np.count_nonzero(present & ~leaving))
     if agreed < LEAST_AGREED and not (agreed == 0 and majority >= 2 and _same_later(apart, both, leaving)):
         return None
+    leap = 0.0
     if majority <= np.count_nonzero(leaving):
-        leaving, majority = present, 0
+        leaving, leap = _leapt(table, row, both & ~bad) if column in MOVES_EVENLY else (present, 0.0)
+        majority = int(np.count_nonzero(present & ~leaving))
     end = len(bad) - 1 - int(bad[::-1].argmax())
     return Disagreement(
         column, row, int(table.step[row]), int(table.step[end]), tuple(np.asarray(table.ranks)[leaving].tolist()), majority,
-        _deviation(value[row], table.logged[row]), _deviation(value[end], table.logged[end]), int(np.count_nonzero(bad)), agreed,
+        _deviation(value[row], table.logged[row]), _deviation(value[end], table.logged[end]), leap,
+        int(np.count_nonzero(bad)), agreed,
     )  # fmt: skip
+
+
+def _leapt(table: RankTable, row: int, agreed: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
+    """Which ranks moved in `row` as no row before did while the others went on, and by how many times the most of those.
+
+    All logged ones and 0 where the column's course does not tell them apart: a hash, say, moves by anything.
+    """
+    present = table.logged[row]
+    before = np.flatnonzero(agreed[:row])[-COURSE_ROWS:]
+    shared = np.array([table.value[i, table.logged[i].argmax()] for i in before])
+    if len(shared) < COURSE_ROWS // 2 or before[-1] != row - 1:
+        return present, 0.0
+    moves = np.diff(shared)
+    usual = float(np.median(moves))
+    most = float(np.abs(moves - usual).max())
+    if not 0 < most < np.inf:
+        return present, 0.0
+    with np.errstate(invalid="ignore"):
+        times = np.where(present, np.abs(table.value[row] - shared[-1] - usual) / most, 0.0)
+    far, calm = present & ~(times < LEAP), present & (times <= CALM)
+    if not far.any() or not calm.any() or (present & ~far & ~calm).any():
+        return present, 0.0
+    return far, float(np.min(times[far]))
 
 
 def _apart(table: RankTable, tolerance: float) -> NDArray[np.bool_]:

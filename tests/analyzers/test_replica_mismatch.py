@@ -35,6 +35,14 @@ def test_of_two_ranks_it_names_none() -> None:
     assert "cannot say" in finding.message
 
 
+def test_of_two_ranks_it_names_the_one_that_left_its_course() -> None:
+    made = ranks(2)
+    made[1]["param_checksum"][120:] += 50
+    (finding,) = analyze(layered(rank_steps=made))
+    assert (finding.where.rank, finding.number("majority")) == (1, 1)
+    assert "Rank 1 leaves the other in param_checksum at step 120, moving" in finding.message
+
+
 def test_the_first_column_to_disagree_leads() -> None:
     made = ranks(4)
     for r in range(4):

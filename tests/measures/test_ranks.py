@@ -65,6 +65,25 @@ def test_of_two_ranks_neither_is_right() -> None:
     assert (found.ranks, found.majority) == ((0, 1), 0)
 
 
+def test_of_two_ranks_the_one_that_left_its_course_is_named() -> None:
+    value = shared(100, 2) + 3 * np.arange(100)[:, None]
+    value[60:, 1] += 40
+    found = disagreement(ranked(value), "param_checksum")
+    assert found is not None
+    assert (found.step, found.ranks, found.majority) == (60, (1,), 1)
+    assert 4 < found.leap < 40
+    both = value.copy()
+    both[60:, 0] -= 50  # neither goes on
+    found = disagreement(ranked(both), "param_checksum")
+    assert found is not None
+    assert (found.ranks, found.majority, found.leap) == ((0, 1), 0, 0.0)
+    hashes = np.repeat(np.random.default_rng(0).integers(0, 2**40, 100).astype(float)[:, None], 2, axis=1)
+    hashes[60:, 1] += 7e11
+    found = disagreement(ranked(hashes), "param_checksum")
+    assert found is not None
+    assert (found.ranks, found.leap) == ((0, 1), 0.0)
+
+
 def test_values_of_their_own_are_not_expected_to_agree() -> None:
     rng = np.random.default_rng(0)
     assert disagreement(ranked(rng.normal(3, 0.1, (200, 4))), "grad_norm") is None
