@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from gdiag.measures.curves import Path, Points
+from gdiag.measures.impossible import stands_for_nothing
 from gdiag.measures.segments import Ints, interval
 
 COLUMNS = ("loss", "grad_norm", "grad_norm_clipped", "param_norm", "update_norm")
@@ -54,7 +55,7 @@ def nonfinite(path: Path, steps: pl.DataFrame) -> tuple[NonFinite, ...]:
     A log that writes NaN where it has no value, in turn with values from its first rows to its last, has none.
     """
     bad = {name: path.curve(name).nonfinite for name in COLUMNS}
-    bad = {name: points for name, points in bad.items() if len(points) and not _placeholder(path, name)}
+    bad = {name: points for name, points in bad.items() if len(points) and not stands_for_nothing(path.curve(name))}
     if not bad:
         return ()
     rows = _logged(path)
@@ -88,19 +89,6 @@ def _stretch(
     return NonFinite(
         path, first, last, place, columns, losses, dead, skipped, _first_rank(steps, first), bool(np.isinf(place.value[0]))
     )  # fmt: skip
-
-
-def _placeholder(path: Path, name: str) -> bool:
-    """Whether NaN stands for 'no value' in this column: in turn with values over the whole log."""
-    curve = path.curve(name)
-    bad, good = curve.nonfinite, curve.finite
-    if len(good) < 10 or len(bad) < 10 or not np.isnan(bad.value).all():
-        return False
-    every = np.sort(np.concatenate([bad.step, good.step]))
-    turns = int(np.sum(np.diff(np.isin(every, bad.step).astype(int)) != 0))
-    span = every[-1] - every[0]
-    spread = bad.step[0] < every[0] + 0.1 * span and good.step[-1] > every[-1] - 0.1 * span
-    return bool(spread and turns >= 20 and turns >= 0.5 * min(len(bad), len(good)))
 
 
 def _logged(path: Path) -> Ints:

@@ -47,7 +47,7 @@ def about(cause: str) -> About:
             for family in families
         ),
         wanted=tuple(text for _, text in WANTED.get(cause, ())),
-        actions=tuple(action(empty) for action in ACTIONS.get(cause, ())),
+        actions=tuple(text for action in ACTIONS.get(cause, ()) if (text := action(empty))),
     )  # fmt: skip
 
 

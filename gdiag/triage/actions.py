@@ -16,6 +16,7 @@ from gdiag.triage.notes import note
 from gdiag.triage.sentences import lone_jump
 
 Action = Callable[[Case], str]
+"""What to do, empty where it does not apply."""
 
 
 SECOND: Final = 0.05
@@ -42,7 +43,7 @@ def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
             if slight and action in _GRAVE:
                 continue
             text = action(case)
-            if text not in chosen:
+            if text and text not in chosen:
                 chosen.append(text)
     return tuple(chosen)
 
@@ -201,6 +202,11 @@ def check_lr(case: Case) -> str:
     return f"Remove the jump of the learning rate{at}{by}, or smooth the transition: check scheduler state, units of its steps and the resume code"
 
 
+def after_rate(case: Case) -> str:
+    """What updates at a rate that cannot be have spoilt; empty where another change is told of."""
+    return roll_back(case) if case.find("GD309") is not None else ""
+
+
 def resume_again(case: Case) -> str:
     """What to bring back: the schedule where only the rate moved, else the weights."""
     return check_lr(case) if case.lead.code in {"GD302", "GD306"} else own.load_again(case)
@@ -324,7 +330,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "loss_scale_lost": (own.restore_scale, plain("Check that the optimizer's moments came back as well: both are mostly saved, or lost, together")),
     "data_repeated": (plain("Restore the loader's position at resume and drop the samples already seen"), inspect_batch),
     "data_order": (own.check_order, inspect_batch),
-    "config_change": (own.compare_settings,),
+    "config_change": (own.compare_settings, after_rate),
     "lr_batch_mismatch": (own.scale_rate,),
     "overfitting": (own.stop_early, plain("Check that no validation sample is in the training set before trusting the curve")),
     "vanishing_gradient": (plain("Use pre-norm and residual connections with residual scaling"), plain("Use SiLU or GELU instead of saturating units and check the initialization"), small_network),

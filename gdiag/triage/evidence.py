@@ -31,6 +31,7 @@ from gdiag.triage.loss_sentences import (
     slow_to_wear_off,
     stopped_over_numbers,
     unseen_rate,
+    unusable_rate,
     wears_off,
     worse_at_first,
 )
@@ -161,6 +162,11 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("config_change", "config", 2.0, changed("seq_len_ratio", "sequence length", 1.05)),
     Rule("config_change", "config", 1.8, changed("batch_ratio", "batch size", 1.25)),
     Rule("config_change", "config", 1.5, flagged("planned", "the run's own plan changes there: a new cycle of the schedule or longer sequences", "GD102", "GD104", "GD105")),
+    # A rate that no optimizer can take is computed so: a plan of no steps, or one that ends before the run.
+    # Where the log begins with it, and with nothing else that is finite, a logger that fails is as likely.
+    Rule("config_change", "schedule", 5.0, unusable_rate(known_before=True)),
+    Rule("config_change", "schedule", 2.5, unusable_rate(known_before=False)),
+    *(Rule(cause, "schedule", -2.2, unusable_rate(known_before=True)) for cause in ("numeric_overflow", "bad_batch", "lr_jump", "resume_mismatch")),
     # Gradients and layers.
     Rule("gradient_explosion", "gradient", 0.9, found("GD201", least=Severity.WARNING)),
     Rule("vanishing_gradient", "layer", 3.5, found("GD202", least=Severity.WARNING)),

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 PATTERN: Final[dict[str, Pattern]] = {
     "GD001": "log_quality", "GD002": "log_quality", "GD003": "log_quality", "GD004": "log_quality",
-    "GD005": "log_quality", "GD006": "log_quality", "GD007": "log_quality", "GD008": "abnormal_exit", "GD009": "hang",
+    "GD005": "log_quality", "GD006": "log_quality", "GD007": "log_quality", "GD008": "abnormal_exit", "GD009": "hang", "GD010": "log_quality",
     "GD101": "nonfinite", "GD102": "single_spike", "GD103": "repeated_spikes", "GD104": "divergence",
     "GD105": "step_up", "GD106": "hard_batches", "GD107": "no_learning", "GD108": "plateau", "GD109": "resume_jump",
     "GD110": "eval_divergence", "GD111": "eval_divergence", "GD112": "skipped_steps", "GD113": "scale_mismatch",
@@ -24,7 +24,7 @@ PATTERN: Final[dict[str, Pattern]] = {
     "GD209": "parameter_growth", "GD210": "layer_outlier", "GD211": "layer_outlier", "GD212": "scale_mismatch",
     "GD213": "gradient_explosion", "GD215": "parameter_growth",
     "GD302": "lr_discontinuity", "GD303": "plateau", "GD304": "no_learning", "GD305": "lr_schedule",
-    "GD306": "lr_discontinuity", "GD307": "divergence", "GD308": "log_quality",
+    "GD306": "lr_discontinuity", "GD307": "divergence", "GD308": "log_quality", "GD309": "lr_discontinuity",
     "GD401": "rank_mismatch", "GD402": "rank_outlier", "GD403": "ecc_error", "GD404": "gpu_error",
     "GD501": "step_time_shift", "GD502": "step_time_drift", "GD503": "periodic_slow_steps", "GD504": "slow_steps",
     "GD505": "straggler", "GD506": "memory_growth",
@@ -39,7 +39,7 @@ PATTERN: Final[dict[str, Pattern]] = {
 
 LEADS: Final = (
     "GD403", "GD404", "GD606", "GD401", "GD402", "GD101", "GD116", "GD204", "GD208", "GD202", "GD203", "GD109",
-    "GD115", "GD120", "GD118", "GD112", "GD117", "GD302", "GD306", "GD104", "GD103", "GD105", "GD102", "GD307", "GD201", "GD303", "GD304",
+    "GD115", "GD120", "GD118", "GD112", "GD117", "GD302", "GD309", "GD306", "GD104", "GD103", "GD105", "GD102", "GD307", "GD201", "GD303", "GD304",
     "GD107", "GD108", "GD110", "GD111", "GD106", "GD213", "GD205", "GD206", "GD210", "GD211", "GD113", "GD207", "GD215", "GD601",
     "GD603", "GD602", "GD505", "GD504", "GD501", "GD502", "GD707", "GD604", "GD506", "GD503", "GD701",
 )  # fmt: skip
@@ -51,11 +51,13 @@ STATE: Final = frozenset({"GD101", "GD103", "GD104", "GD307", "GD116"})
 LEARNING: Final = frozenset({"GD107", "GD108", "GD202", "GD303", "GD304"})
 """Findings that say together that the run does not learn; they form one incident."""
 
-ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", "GD007", "GD106", "GD110", "GD111", "GD113", "GD119",
+ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", "GD007", "GD010", "GD106", "GD110", "GD111", "GD113", "GD119",
                           "GD203", "GD207", "GD209", "GD212", "GD305", "GD308", "GD503", "GD506", "GD605"})  # fmt: skip
 """Findings about a stretch of the run or about the log itself: never joined to an event by time alone."""
 
-SHARP: Final = frozenset({"GD101", "GD102", "GD109", "GD117", "GD118", "GD120", "GD208", "GD215", "GD302", "GD306"})
+SHARP: Final = frozenset(
+    {"GD101", "GD102", "GD109", "GD117", "GD118", "GD120", "GD208", "GD215", "GD302", "GD306", "GD309"}
+)
 """Findings dated to the row: they date a slow rise, whose own onset is only known to a few blocks of rows."""
 
 BLUNT: Final = frozenset({"GD213"})
@@ -79,7 +81,7 @@ ROOM: Final = {"GD0": "log", "GD1": "model", "GD2": "model", "GD3": "model", "GD
 HARDWARE: Final = frozenset({"GD403", "GD404", "GD606"})
 """The machine's own reports: they join whatever the model did within a few rows of them."""
 
-BROAD: Final = frozenset({"GD201", "GD207", "GD208", "GD210", "GD211", "GD213"})
+BROAD: Final = frozenset({"GD201", "GD207", "GD208", "GD210", "GD211", "GD213", "GD309"})
 """Findings that may last for the rest of the run: what is only worth knowing binds nothing together that comes later."""
 
 RATED: Final = frozenset({"GD302", "GD303", "GD304", "GD306", "GD307"})
@@ -336,6 +338,8 @@ def _pattern(lead: Finding) -> Pattern:
         return "abnormal_exit"
     if lead.code == "GD109" and lead.severity is Severity.INFO and lead.measure("kind") == "fresh_model":
         return "log_quality"  # where the log begins, and nothing says that the run had begun before
+    if lead.code == "GD309" and lead.severity is Severity.INFO:
+        return "log_quality"  # the optimizer took another rate than the one logged
     return "gradient_explosion" if _surge(lead) else PATTERN[lead.code]
 
 

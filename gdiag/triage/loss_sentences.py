@@ -243,6 +243,18 @@ def unseen_rate(case: Case) -> str | None:
     return "a learning rate raised from one step to the next looks the same where neither it nor the gradient norm is logged"
 
 
+def unusable_rate(*, known_before: bool) -> Sentence:
+    """A rate that no optimizer can take, where it did harm; `known_before`: in a log that holds usable rates before it."""
+
+    def sentence(case: Case) -> str | None:
+        seen = case.find("GD309")
+        if seen is None or seen.severity < Severity.WARNING or (known_before and seen.number("lr_before") is None):
+            return None
+        return seen.message
+
+    return sentence
+
+
 def learns_again(case: Case) -> str | None:
     """A loss that runs on from a step of its own past, in a log that marks no restart there."""
     like = case.number("like_step", "GD104", "GD105")

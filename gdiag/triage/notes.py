@@ -35,6 +35,13 @@ def _rerun(case: Case) -> str:
     return "Run again and keep the whole output, from the header to the average"
 
 
+def _unused_rate(case: Case) -> str:
+    """A rate that cannot be, and that the optimizer did not take."""
+    if case.value("kind", "GD309") == "negative":
+        return "Log the rate itself, optimizer.param_groups[0]['lr']: what is logged looks like its logarithm, and no check of the schedule can use it"
+    return "Nothing to change in the training while the loss stays finite: log optimizer.param_groups[0]['lr'], the rate that the optimizer takes"
+
+
 def note(case: Case) -> str | None:
     """The one action of an incident of severity info, or that has no cause; None where the causes' own actions are in proportion."""
     if case.lead.code == "GD703" and case.value("recovered", "GD703") is True:
@@ -49,6 +56,8 @@ def note(case: Case) -> str | None:
         return (
             "No action: whoever stopped the run, or its launcher, knows why; steps since the last checkpoint are lost"
         )
+    if case.lead.code == "GD309":
+        return _unused_rate(case)
     if case.lead.code == "GD705":
         return _rerun(case)
     if case.lead.code == "GD306":

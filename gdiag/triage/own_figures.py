@@ -112,6 +112,8 @@ def compare_settings(case: Case) -> str:
             "preprocessing, dropout left on, or weights loaded from elsewhere"
         )
     at = f" step {case.onset}" if case.onset is not None else " the onset"
+    if (kind := case.value("kind", "GD309")) is not None:
+        return mend_rate(case, below=kind == "negative")
     if case.find("GD215"):
         return (
             f"Compare weight decay before and after{at} (value, groups, added to the gradient as well) and what else "
@@ -121,6 +123,23 @@ def compare_settings(case: Case) -> str:
     known = f" (logged: {', '.join(seen)})" if seen else ""
     return (
         f"Compare the configuration before and after{at}{known}: batch size, sequence length, data mixture, loss terms"
+    )
+
+
+def mend_rate(case: Case, *, below: bool) -> str:
+    """Where a rate that no optimizer can take comes from."""
+    seen = case.find("GD309")
+    at = f" at step {seen.where.step}" if seen is not None and seen.where.step is not None else ""
+    before = case.number("lr_before", "GD309")
+    if below:
+        return (
+            f"Hold the rate at its floor: the plan goes below zero{at}, as a linear decay does past its end; compare its length with the "
+            "run's steps (accumulation, epochs and ranks counted alike)"
+        )
+    last = f" (the last one before is {before:.3g})" if before is not None else ""
+    return (
+        f"Find what computes the rate{at}{last}: a warm-up or decay of no steps (0/0), a plan that ends before the run, a factor that is not set; "
+        "stop the run where a rate is not finite"
     )
 
 

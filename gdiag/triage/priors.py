@@ -54,7 +54,7 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
         "numeric_overflow": 0.36, "gradient_explosion": 0.08, "lr_too_high": 0.12, "loss_scale_collapse": 0.08,
         "bad_batch": 0.08, "missing_warmup": 0.02, "attention_logit_growth": 0.05, "lr_jump": 0.02,
         "bad_initialization": 0.02, "silent_data_corruption": 0.02, "hardware_fault": 0.02, "software_fault": 0.03,
-        "optimizer_instability": 0.03,
+        "optimizer_instability": 0.03, "config_change": 0.01,
     },
     "skipped_steps": {"loss_scale_collapse": 0.45, "numeric_overflow": 0.25, "lr_too_high": 0.08, "bad_batch": 0.04,
                       "loss_scale_lost": 0.03},

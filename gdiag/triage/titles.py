@@ -53,8 +53,11 @@ BY_KIND: Final = {
     "behind": "Learning rate falls behind its schedule",
     "ahead": "Learning rate runs ahead of its schedule",
     "advanced_twice": "Learning rate moves {:.0f} times as fast",
+    "NaN": "Learning rate is NaN",
+    "infinite": "Learning rate is infinite",
+    "negative": "Learning rate is below zero",
 }
-"""What a schedule that does not go on (GD306) does."""
+"""What a schedule that does not go on (GD306) does, and what a rate that cannot be (GD309) is."""
 
 
 def title(case: Case) -> str:
@@ -76,7 +79,7 @@ def title(case: Case) -> str:
         name = (
             f"Steps have {work:.3g} times the work" if work is not None else "Batch size may have grown: longer steps"
         )
-    if case.lead.code == "GD306":
+    if case.lead.code in {"GD306", "GD309"}:
         kind = str(case.lead.measure("kind"))
         name = BY_KIND.get(kind, name).format(case.lead.number("schedule_steps_per_step") or 0)
     parts = [name, _when(case), _place(case)]
@@ -97,7 +100,7 @@ def _when(case: Case) -> str:
         return f"after step {case.lead.number('step_before'):.0f}: the count goes on at {case.onset}"
     if case.pattern == "nonfinite" and lead is not None and lead > case.onset:
         return f"at step {lead}, unstable from step {case.onset}"
-    if case.lead.measure("kind") == "advanced_twice":
+    if case.lead.measure("kind") == "advanced_twice" or case.lead.code == "GD309":
         return f"from step {case.onset}"
     if case.lead.code in {"GD206", "GD118"} or case.pattern in {
         "abnormal_exit",
