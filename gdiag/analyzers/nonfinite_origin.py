@@ -43,7 +43,7 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
     what = "Parameters" if of_grads is None else "Gradients"
     loss = run.series("loss").nonfinite.step
     loss_first = bool(len(loss) and loss[0] <= found.step)
-    before = _earlier(run, found.step)
+    before = _earlier(run, found.step) if not found.stays else None
     ranks = _rank(run, found.step)
     lasting = found.lasting and not _goes_on(run, int(table.step[-1]))
     handled = not lasting and _backs_off(run, found.step)
@@ -68,6 +68,7 @@ def analyze(run: RunView, *, within: int = 20) -> list[Finding]:
                 Measure("parameters_nonfinite", parameters),
                 Measure("loss_nonfinite", loss_first),
                 Measure("isolated", not lasting),
+                *((Measure("stays", True),) if found.stays else ()),
                 Measure("backed_off", bool(handled)),
                 Measure("logged_late", before is not None),
                 Measure("steady_before", run.steady_before(found.step)),
@@ -87,6 +88,13 @@ def _message(what: str, found: Origin, parameters: bool, before: int | None) -> 
     if found.layer is None:
         where = "the parameters are not finite either" if parameters else "the loss, the head or the input of backward"
         return f"{what} of all {found.nonfinite} layers with a gradient turn non-finite at once at step {found.step}: {where}"
+    if found.stays:
+        alone = (
+            f"{found.layer} alone stays"
+            if found.nonfinite == 1
+            else f"{found.nonfinite} layers up to {found.layer} stay"
+        )
+        return f"{what} of more layers are not finite before; from step {found.step} on {alone} so to the end, {found.rows} rows"
     if found.isolated:
         again = f"; {found.rows - 1} later rows hold such gradients too" if found.rows > 1 and not found.lasting else ""
         return f"{what} of {found.layer} alone turn non-finite at step {found.step}, {found.nonfinite} of {found.total} layers{again}"

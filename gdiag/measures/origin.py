@@ -7,6 +7,7 @@ shallower layer and no deeper one: the deepest non-finite layer below finite dee
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -33,6 +34,8 @@ class Origin:
     """Not finite to the end of the log; else the layers recovered, as after a skipped step."""
     rows: int
     """Rows with a non-finite value."""
+    stays: bool
+    """Other layers were lost in the rows before as well and came back: what an overflow of all left behind stays."""
     ratio: float | None
     """Median layer norm in the row before / its median over the 20 rows before that."""
 
@@ -54,6 +57,8 @@ def origin(table: LayerTable, within: int = 20) -> Origin | None:
         first_row = None
     lasting = first_row is not None
     first_row = int(bad_rows.argmax()) if first_row is None else first_row
+    left = _left(table.frame[first_row:].select(lost), seen) if lasting else None
+    first_row += left or 0
     row = table.frame.row(first_row)
     bad = np.array([v is not None and not np.isfinite(v) for v in row])
     seen = _seen(row)
@@ -78,7 +83,8 @@ def origin(table: LayerTable, within: int = 20) -> Origin | None:
         ratio = float(np.median(rises)) if len(rises) else None
     return Origin(
         step=int(table.step[first_row]), layer=layer, nonfinite=len(place), total=len(order), finite_deeper=deeper,
-        isolated=isolated, ratio=ratio, lasting=lasting, rows=int(bad_rows.sum()),
+        isolated=isolated, ratio=ratio, lasting=lasting,
+        rows=int(bad_rows[first_row:].sum()) if left else int(bad_rows.sum()), stays=left is not None,
     )  # fmt: skip
 
 
@@ -88,6 +94,25 @@ def _terminal(bad: NDArray[np.bool_]) -> int | None:
         return None
     share = np.cumsum(bad[::-1])[::-1] / np.arange(len(bad), 0, -1)
     return int(np.argmax(bad & (share >= 0.9)))
+
+
+STAYING_ROWS: Final = 10
+"""Rows in which the same layers alone are lost from which the others have come back for good."""
+
+
+def _left(lost: pl.DataFrame, seen: NDArray[np.bool_]) -> int | None:
+    """The row from which on a part of the layers alone is lost, to the end, after rows that lost more; None without one.
+
+    A loss scale that is too high for all layers falls until they are finite; what is not finite at any scale stays.
+    """
+    cells = lost.to_numpy()
+    end = cells[-1]
+    if end[seen].all():
+        return None
+    same = (cells == end).all(axis=1)
+    first = len(same) - int(np.argmin(same[::-1])) if not same.all() else 0
+    more = cells[:first].any(axis=1) & (cells[:first] & ~end).any(axis=1)
+    return first if first and bool(more.any()) and len(same) - first >= STAYING_ROWS else None
 
 
 def _seen(row: tuple[float | None, ...]) -> NDArray[np.bool_]:

@@ -79,6 +79,8 @@ def roll_back(case: Case) -> str:
         return "No rollback is needed for an error that the hardware handled"
     if lone_jump(case) is not None:
         return "No rollback is needed: the gradient is back at once and the loss does not follow"
+    if case.number("rows", "GD101") == 0 and case.find("GD112") is not None:
+        return f"No rollback is needed: the loss stays finite, so every update since step {case.onset} was skipped; mend the layer and go on from these weights"
     if own.from_start(case):
         return "Start again: there is no state before the fault to go back to"
     before = " (before the onset, not the peak)" if case.onset is not None else ""

@@ -299,6 +299,14 @@ def no_run_up(case: Case) -> str | None:
     return "nothing rises in the rows before it"
 
 
+def gradient_first(case: Case) -> str | None:
+    """A gradient that is lost before the loss, or without it."""
+    if case.value("gradient_first", "GD101") is not True:
+        return None
+    alone = case.number("rows", "GD101") == 0
+    return "the gradient is not finite while the loss is" if alone else "the gradient is non-finite before the loss"
+
+
 GREW: Final = 100.0
 """Growth of a loss before its first value that is no number from which it overflowed by growing."""
 

@@ -8,6 +8,7 @@ from gdiag.triage.case import Case
 
 _NOTES: Final = {
     "GD109": "Nothing to do where the log is cut from a longer one or its steps are counted from elsewhere; else check that the checkpoint was loaded",
+    "GD112": "Nothing to do while skipped steps stay rare: the scaler finds the largest scale that holds by trying one that does not",
     "GD201": "Nothing to change while the run learns with it: gradients grow as a small initialisation is left behind; look at clipping, which cuts them",
     "GD206": "Nothing to change while the loss does not follow: go on, and look again if it returns",
     "GD210": "Nothing to change for the logits alone: growth from the first steps, or after gradients became unstable, follows the learning rate "

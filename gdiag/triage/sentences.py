@@ -282,6 +282,15 @@ def in_a_layer(case: Case) -> str | None:
     return finding.message if finding is not None and finding.measure("simultaneous") is False else None
 
 
+def stays(case: Case) -> str | None:
+    """A layer that stays not finite when an overflow of all layers is over."""
+    finding = case.find("GD204")
+    if finding is None or finding.measure("stays") is not True:
+        return None
+    scale = ", at any loss scale" if case.find("GD112") else ""
+    return f"{finding.where.layer or 'a part of the layers'} stays not finite{scale}, when all other layers are finite again"
+
+
 def failed_transfer(case: Case) -> str | None:
     """A completion error of the verbs layer, status 12: the peer did not acknowledge after all retries."""
     text = case.value("text", "GD008")

@@ -66,6 +66,8 @@ def title(case: Case) -> str:
     if open_end or case.pattern in MESSAGES or case.lead.code.startswith(("GD003", "GD404", "GD7")):
         return _capital(case.lead.message)
     name = BY_CODE.get(case.lead.code, NAMES[case.pattern])
+    if case.lead.code in {"GD101", "GD204"}:
+        name = _lost(case)
     if case.lead.code == "GD203" and case.severity is Severity.INFO:
         name = "Layers without gradient"
     if case.lead.measure("simultaneous") is True and case.lead.code == "GD205":
@@ -84,6 +86,25 @@ def title(case: Case) -> str:
         name = BY_KIND.get(kind, name).format(case.lead.number("schedule_steps_per_step") or 0)
     parts = [name, _when(case), _place(case)]
     return " ".join(part for part in parts if part) + _size(case)
+
+
+LOST: Final = {
+    "grad_norm": "Gradient norm is not finite",
+    "grad_norm_clipped": "Gradient norm is not finite",
+    "param_norm": "Parameter norm is not finite",
+    "update_norm": "Update norm is not finite",
+}
+"""The first column that is not finite where the loss is finite all along."""
+
+
+def _lost(case: Case) -> str:
+    """What is not finite: the loss where it ever is not, else what is."""
+    if case.number("rows", "GD101") or case.value("loss_nonfinite", "GD204") is True:
+        return "Loss is not finite"
+    if case.lead.code == "GD204":
+        parameters = case.lead.measure("parameters_nonfinite") is True
+        return "Parameters are not finite" if parameters else "Gradients are not finite"
+    return LOST.get(str(case.lead.measure("first_column")), NAMES["nonfinite"])
 
 
 def _capital(text: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from gdiag.analyzers.nonfinite_origin import analyze
 from gdiag.measures.run import RunView
 from gdiag.model import Severity
+from gdiag.pipeline import diagnose
 from tests.analyzers.made_layers import layered, names, norms
 
 
@@ -105,3 +106,24 @@ def test_layers_written_only_where_lost_do_not_end_the_run() -> None:
     layers = run.records.layers.filter(np.isin(np.arange(200), (0, 90, 120)))
     (finding,) = analyze(RunView(run.run, replace(run.records, layers=layers)))
     assert (finding.severity, finding.measure("isolated")) == (Severity.WARNING, True)
+
+
+def test_a_layer_that_no_loss_scale_makes_finite_is_named_in_the_title() -> None:
+    made = norms(200)
+    for name in made:
+        made[name][150:153] = np.inf
+    made["blocks.1.fc"][150:] = np.inf
+    scale = np.full(200, 65536.0)
+    scale[151:] = np.maximum(1.0, 65536.0 * 0.5 ** np.arange(1, 50))
+    norm = np.ones(200)
+    norm[150:] = np.inf
+    run = layered(
+        made, steps={"loss": np.full(200, 2.0) + 0.01 * np.sin(np.arange(200)), "grad_norm": norm, "loss_scale": scale}
+    )
+    (finding,) = analyze(run)
+    assert (finding.where.step, finding.where.layer, finding.severity) == (153, "blocks.1.fc", Severity.CRITICAL)
+    lost = next(i for i in diagnose(run.records).incidents if i.pattern == "nonfinite")
+    assert lost.title == "Gradient norm is not finite at step 150 (blocks.1.fc)"
+    assert lost.causes[0].cause == "numeric_overflow"
+    assert lost.causes[0].supports[0].startswith("blocks.1.fc stays not finite, at any loss scale")
+    assert any("No rollback is needed: the loss stays finite" in action for action in lost.actions)

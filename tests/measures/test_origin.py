@@ -78,3 +78,23 @@ def test_a_last_row_of_other_layers_ends_the_run() -> None:
     found = origin(table(made))
     assert found is not None
     assert (found.step, found.lasting) == (98, True)
+
+
+def test_what_an_overflow_of_all_layers_leaves_behind_is_the_origin() -> None:
+    made = norms(100)
+    for name in made:
+        made[name][50:53] = np.inf
+    made["blocks.1.fc"][50:] = np.inf
+    found = origin(table(made))
+    assert found is not None
+    assert (found.step, found.layer, found.rows, found.stays, found.lasting) == (53, "blocks.1.fc", 47, True, True)
+
+
+def test_a_few_rows_at_the_end_are_no_layer_that_stays() -> None:
+    made = norms(100)
+    for name in made:
+        made[name][92:95] = np.inf
+    made["blocks.1.fc"][92:] = np.inf
+    found = origin(table(made))
+    assert found is not None
+    assert (found.step, found.layer, found.stays) == (92, None, False)
