@@ -4,7 +4,7 @@ What it checks: ranks that stand out in what is each rank's own: per-layer norms
 same step; a rank's gradient norm that leaves the others in the very step in which a single layer jumps, or far beyond
 what any other rank ever shows while that rank's own loss stays ordinary; a rank whose loss or norm alone is not finite;
 a rank that holds most of the outliers of the run (binomial test); a loss that is high on one rank for several rows, or that
-leaves its usual distance to the others' and stays away.
+leaves its usual distance to the others' and stays away; a gradient norm and a loss that both fall below the others' and stay.
 
 Why it matters: data and learning rate are the same for all ranks on average; what happens on one rank only is its data
 for a step, or its machine. A gradient that is wrong in one layer of one rank for one step is what a flipped bit looks
@@ -24,7 +24,7 @@ import numpy as np
 from gdiag.analyzers.layer_evidence import is_alone
 from gdiag.measures.attribution import Attribution, layer_events
 from gdiag.measures.layers import FIRST_ROWS, Floats
-from gdiag.measures.rank_departure import APART, departure
+from gdiag.measures.rank_departure import APART, SUNK_WANDERS, departure, sinking
 from gdiag.measures.rank_layers import first_rank_layer
 from gdiag.measures.ranks import Outlier, RankTable, binomial_tail, by_rank, nonfinite_ranks, outliers, rank_deviation
 from gdiag.measures.run import RunView
@@ -66,9 +66,8 @@ def analyze(
         hits = outliers(table, ratio=1.5)
         found += [f for f in _lasting(run, column, hits, ratio) if _new(f, found)]
         found += _holder(run, column, table, _apart(hits), share, events, chance)
-    found += [
-        f for f in _leaves(run, tables.get("loss")) if not any(f.where.rank == other.where.rank for other in found)
-    ]
+    for lasts in (_leaves(run, tables.get("loss")), _sinks(run, tables)):
+        found += [f for f in lasts if not any(f.where.rank == other.where.rank for other in found)]
     return found[:most]
 
 
@@ -232,6 +231,19 @@ def _leaves(run: RunView, table: RankTable | None) -> list[Finding]:
     evidence = (
         Measure("peak_excess", seen.rise, "nat"), Measure("z", seen.z, limit=APART), Measure("ranks", str(seen.rank)),
         Measure("column", "loss"), Measure("kind", "leaves"),
+    )  # fmt: skip
+    return [Finding(CODE, NAME, Severity.WARNING, text, _where(run, seen.step, seen.last_step, seen.rank), evidence)]
+
+
+def _sinks(run: RunView, tables: dict[str, RankTable]) -> list[Finding]:
+    norm, loss = tables.get("grad_norm"), tables.get("loss")
+    seen = sinking(norm, loss) if norm is not None and loss is not None else None
+    if seen is None:
+        return []
+    text = f"gradient norm and loss of rank {seen.rank} fall below the other ranks' from step {seen.step} and stay: {seen.ratio:.2g} times its usual norm, {seen.fall:.3g} nat lower"
+    evidence = (
+        Measure("ratio", seen.ratio), Measure("fall", seen.fall, "nat"), Measure("z", seen.z, limit=SUNK_WANDERS),
+        Measure("ranks", str(seen.rank)), Measure("column", "grad_norm"), Measure("kind", "sinks"),
     )  # fmt: skip
     return [Finding(CODE, NAME, Severity.WARNING, text, _where(run, seen.step, seen.last_step, seen.rank), evidence)]
 

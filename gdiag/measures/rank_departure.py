@@ -1,4 +1,4 @@
-"""The rank whose loss leaves its own usual distance to the other ranks', and stays away."""
+"""The rank whose loss leaves its own usual distance to the other ranks', and stays away: above them or below."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from gdiag.measures.baseline import Floats, mad_sigma, row_noise, running_median
 from gdiag.measures.layers import column_median
-from gdiag.measures.ranks import RankTable
+from gdiag.measures.ranks import RankTable, rank_deviation
 
 STRETCH, HITS = 8, 7
 """Rows in a row, and how many of them must stand out, for a rank's loss to have left the others."""
@@ -85,3 +85,95 @@ def _moves(own: Floats, other: Floats, first: int) -> bool:
     """Whether, of two ranks, the loss `own` changes more than `other` in the stretch from row `first` on, against that before."""
     change = [np.median(v[first : first + STRETCH]) - np.median(v[first - STRETCH : first]) for v in (own, other)]
     return bool(abs(change[0]) > abs(change[1]))
+
+
+BLOCK = 32
+"""Rows whose medians are compared where a rank sinks slowly."""
+LEAST_BLOCKS = 3
+"""Blocks before and after."""
+SUNK, SUNK_WANDERS = 0.4, 6.0
+"""How far below its usual distance the gradient norm must stay, in log units and in deviations of earlier block medians …"""
+LOSS_WANDERS = 4.0
+"""… and the loss, in such deviations of the median over all blocks after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sinking:
+    """A rank whose own gradient norm and loss fall below the other ranks' and stay there."""
+
+    rank: int
+    step: int
+    last_step: int
+    ratio: float
+    """Median gradient norm after, as a share of its usual one among the ranks."""
+    fall: float
+    """Median distance of the loss to the others' after, below that before [nat]."""
+    z: float
+    """Smallest distance of a later block of the gradient norm, in deviations of the earlier blocks."""
+
+
+def sinking(norms: RankTable, losses: RankTable) -> Sinking | None:
+    """The rank that learns its data by heart: the clearest whose gradient norm and loss both stay below to the end.
+
+    Norms alone do not tell: ranks that hold other parts of the model have norms that drift apart.
+    """
+    shared = np.intersect1d(norms.step, losses.step)
+    ranks = [r for r in norms.ranks if r in losses.ranks]
+    if len(ranks) < 2 or len(shared) < 2 * LEAST_BLOCKS * BLOCK:
+        return None
+    grad = rank_deviation(norms)[np.searchsorted(norms.step, shared)]
+    found = []
+    for r in ranks:
+        away = _sunk(grad[:, norms.ranks.index(r)])
+        if away is None:
+            continue
+        first, ratio, z = away
+        if len(norms.ranks) == 2 and not _moved_more(norms, r, int(shared[first])):
+            continue
+        apart = _distance(losses, losses.ranks.index(r))[np.searchsorted(losses.step, shared)]
+        before, after = _block_medians(apart[:first]), _block_medians(apart[first:])
+        fall = float(np.median(before) - np.median(after))
+        if fall > LOSS_WANDERS * max(mad_sigma(before), 1e-12) / np.sqrt(len(after)):
+            found.append(Sinking(r, int(shared[first]), int(shared[-1]), ratio, fall, z))
+    return max(found, key=lambda s: s.z, default=None)
+
+
+def _sunk(change: Floats) -> tuple[int, float, float] | None:
+    """(first row, ratio, z) of the stretch to the end over which `change` (n,) stays below what it was; None without one."""
+    level = _block_medians(change)
+    for turn in range(LEAST_BLOCKS, len(level) - LEAST_BLOCKS + 1):
+        before, after = level[:turn], level[turn:]
+        usual = float(np.median(before))
+        wander = max(mad_sigma(before), mad_sigma(change[: turn * BLOCK]) / np.sqrt(BLOCK), 1e-9)
+        bound = max(SUNK, SUNK_WANDERS * wander)
+        if float(after.max()) < usual - bound:
+            start = (turn - 1) * BLOCK
+            smooth = running_median(change[start:], 8, centre=True)
+            low = np.flatnonzero(smooth > usual - bound / 2)
+            held = low[low < 2 * BLOCK]
+            first = start + (int(held[-1]) + 1 if len(held) else 0)
+            return first, float(np.exp(np.median(after) - usual)), (usual - float(after.max())) / wander
+    return None
+
+
+def _moved_more(norms: RankTable, rank: int, step: int) -> bool:
+    """Whether, of two ranks, the norm of `rank` changed more at `step` than the other's: else the other one rose."""
+    at = int(np.searchsorted(norms.step, step))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change = [
+            abs(float(np.log(np.nanmedian(part[at : at + BLOCK]) / np.nanmedian(part[max(0, at - BLOCK) : at]))))
+            for part in norms.value.T
+        ]
+    own = norms.ranks.index(rank)
+    return change[own] > change[1 - own]
+
+
+def _block_medians(value: Floats) -> Floats:
+    count = max(1, len(value) // BLOCK)
+    return np.array([float(np.nanmedian(part)) for part in np.array_split(value, count)])
+
+
+def _distance(table: RankTable, r: int) -> Floats:
+    """The loss of the rank at `r` minus the median of the other ranks' [nat]; shape (n,)."""
+    rest = np.delete(np.where(np.isfinite(table.value), table.value, np.nan), r, axis=1)
+    return np.asarray(table.value[:, r] - column_median(rest.T), dtype=np.float64)

@@ -122,8 +122,17 @@ def inspect_batch(case: Case) -> str:
     return "Find the onset's batch from the loader's seed and position and inspect its token mix, length and repeats; filter its source if it is garbled, and log sample ids from now on"
 
 
+def restore_loader(case: Case) -> str:
+    """Where the data are read twice: at a resume, or by one rank for ever."""
+    if case.value("kind", "GD402") == "sinks":
+        return f"Compare the sample ids and the loader's workers of rank {case.rank} with another rank's since step {case.onset}: it may be given the same batch again and again; the other ranks' gradients were averaged with it"
+    return "Restore the loader's position at resume and drop the samples already seen"
+
+
 def keep_going(case: Case) -> str:
     """A recovered spike needs no rollback."""
+    if case.value("kind", "GD402") == "sinks":
+        return restore_loader(case)
     if case.value("recovered", "GD102") is False:
         return roll_back(case)
     if (period := _period(case)) is not None and case.onset is not None and case.last is not None:
@@ -330,7 +339,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "resume_mismatch": (resume_again, roll_back, plain("Check the checkpoint's path, step and hash, and that no key was missing when it was loaded")),
     "step_counter_lost": (own.restore_counter, own.apart_checkpoints),
     "loss_scale_lost": (own.restore_scale, plain("Check that the optimizer's moments came back as well: both are mostly saved, or lost, together")),
-    "data_repeated": (plain("Restore the loader's position at resume and drop the samples already seen"), inspect_batch),
+    "data_repeated": (restore_loader, inspect_batch),
     "data_order": (own.check_order, inspect_batch),
     "config_change": (own.compare_settings, after_rate),
     "lr_batch_mismatch": (own.scale_rate,),

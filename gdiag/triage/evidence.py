@@ -236,6 +236,10 @@ RULES: Final[tuple[Rule, ...]] = (
     # A loss that one rank computes too high for many rows is its data as well as its machine.
     Rule("bad_batch", "rank", 2.2, said("kind", "leaves", "the loss of one rank is high for many rows, as with other data there", "GD402")),
     Rule("silent_data_corruption", "rank", -1.5, said("kind", "leaves", "the rank's own data would do the same", "GD402")),
+    # A rank that is given the same batch again learns it by heart; nothing that computes wrongly lowers loss and gradient alike.
+    Rule("data_repeated", "rank", 3.0, said("kind", "sinks", "loss and gradient of one rank alone fall, as on data it learns by heart", "GD402")),
+    Rule("bad_batch", "rank", 1.0, said("kind", "sinks", "the data of one rank alone have become easier", "GD402")),
+    Rule("silent_data_corruption", "rank", -2.6, said("kind", "sinks", "loss and gradient of that rank fall alike", "GD402")),
     Rule("replica_divergence", "rank", 2.2, found("GD401", least=Severity.WARNING)),
     Rule("hardware_fault", "telemetry", 5.5, found("GD403", "GD606", least=Severity.WARNING)),
     Rule("hardware_fault", "telemetry", 5.5, machines_own),

@@ -78,7 +78,7 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
     "rank_mismatch": {"replica_divergence": 0.4, "silent_data_corruption": 0.35, "software_fault": 0.1,
                       "hardware_fault": 0.03},
     "rank_outlier": {"silent_data_corruption": 0.45, "bad_batch": 0.15, "replica_divergence": 0.08,
-                     "hardware_fault": 0.05, "software_fault": 0.08},
+                     "hardware_fault": 0.05, "software_fault": 0.08, "data_repeated": 0.04},
     "eval_divergence": {"overfitting": 0.55, "data_order": 0.06, "data_repeated": 0.08, "numeric_overflow": 0.05,
                         "software_fault": 0.08, "config_change": 0.04},
     "scale_mismatch": {"config_change": 0.4, "software_fault": 0.25, "lr_batch_mismatch": 0.05},

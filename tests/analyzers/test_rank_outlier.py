@@ -119,6 +119,16 @@ def test_a_loss_that_leaves_its_own_distance_to_the_others(count: int) -> None:
     assert finding.where.last_step == 599
 
 
+def test_a_rank_whose_gradient_and_loss_both_fall_is_given_the_same_data() -> None:
+    ranks = local()
+    later = np.arange(200)
+    ranks[2]["grad_norm"][400:] *= np.exp(-2 * (1 - np.exp(-later / 25)))
+    ranks[2]["loss"][400:] -= 1.0 * (1 - np.exp(-later / 25))
+    (finding,) = analyze(layered(norms(600), rank_steps=ranks))
+    assert (finding.where.rank, finding.measure("kind"), finding.severity) == (2, "sinks", Severity.WARNING)
+    assert finding.where.step == pytest.approx(405, abs=15)
+
+
 def of_ranks(loss: Floats) -> RunView:
     """A run that logs the loss of every rank, (steps, ranks)."""
     steps, ranks = loss.shape
