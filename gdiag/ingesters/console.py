@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import columns, console_evaluations, evidence, fields, nonfinite_lines, raw_lines
+from gdiag.ingesters import columns, console_evaluations, evidence, fields, line_kinds, nonfinite_lines, raw_lines
 from gdiag.ingesters import text as console
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.rows import fractional
@@ -40,7 +40,7 @@ class Grammar:
     """Literal between fields; None when labels tell them apart."""
     hints: tuple[bytes, ...] = ()
     """Literals of which a file has one, where not all its files have the marker."""
-    shape: str = fields.SHAPE
+    shape: str = line_kinds.SHAPE
     """What stands behind the marker of a step line."""
     needs: tuple[str, ...] = ()
     """Further literals of every step line."""
@@ -149,7 +149,7 @@ def find(given: Input, options: Options, grammar: Grammar) -> Found:
     """Step lines of a console and their fields."""
     data = given.held()
     ends = data[-1:] in (b"\n", b"\r")
-    kind = fields.kind_of(
+    kind = line_kinds.kind_of(
         grammar.separator, marker=grammar.marker, shape=grammar.shape, needs=grammar.needs, skip=grammar.drop
     )
     begun, table = raw_lines.begin(data, kind, ends=ends)
@@ -164,13 +164,13 @@ def find(given: Input, options: Options, grammar: Grammar) -> Found:
     if grammar.beside:
         others = steps.filter(pl.col("text").str.contains(grammar.beside, literal=True))
         left = left.join(others, on="line", how="anti", maintain_order="left")
-    some = pl.Series([begun.last, *begun.head]) if begun else steps["text"].tail(1).append(steps["text"].head(8))
+    some = pl.Series([begun.last, *begun.head[:8]]) if begun else steps["text"].tail(1).append(steps["text"].head(8))
     config, finished = _total(some, wide, grammar.marker)
     return Found(
         table,
         wide,
         pl.concat([long, damaged(left, grammar.marker)]).sort("line"),
-        cut_note(got.cut),
+        line_notes(got),
         config,
         finished,
         tuple(sorted({*got.cut, *got.odd})),
@@ -221,12 +221,17 @@ def damaged(left: pl.DataFrame, marker: str) -> pl.DataFrame:
     )
 
 
-def cut_note(cut: Sequence[int]) -> tuple[str, ...]:
-    """The sentence about step lines that end early."""
-    if not cut:
-        return ()
-    shown = ", ".join(map(str, cut[:3])) + (", …" if len(cut) > 3 else "")
-    return (f"{len(cut)} step lines are cut short (line {shown}): their complete fields are used",)
+def line_notes(got: fields.Fields) -> tuple[str, ...]:
+    """The sentences about step lines that end early, and about those that hold several."""
+    said = (
+        (got.cut, "are cut short", "their complete fields are used"),
+        (got.several, "hold several steps run together", "the first of each is used"),
+    )
+    return tuple(
+        f"{len(lines)} step lines {what} (line {', '.join(map(str, lines[:3]))}{', …' if len(lines) > 3 else ''}): {how}"
+        for lines, what, how in said
+        if lines
+    )
 
 
 def _total(steps: pl.Series, wide: pl.DataFrame, marker: str) -> tuple[dict[str, Value], bool]:

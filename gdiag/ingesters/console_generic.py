@@ -67,7 +67,7 @@ def read(given: Input, options: Options) -> Reading:
         raise InputError(f"{given.path} has no repeating line with a step and a number")
     table = console.lines_of(given)
     ends = given.data().endswith((b"\n", b"\r"))
-    got = fields.read(console.lines_with(table, kind.marker), marker=kind.marker, ends=ends)
+    got = fields.read(console.lines_with(table, kind.marker), marker=kind.marker, ends=ends, loose=True)
     got.wide = console_epochs.with_words_behind(got.wide, table, kind.marker)
     whole, fractions = console_epochs.fractions(got.wide, kind.label)
     wide, epochs = (
@@ -82,7 +82,7 @@ def read(given: Input, options: Options) -> Reading:
         f"console of an unknown program, {sure}: {wide.height:,} lines with {kind.label!r} and numbers, "
         f"{shares:.0%} of its lines, are read",
     )
-    found = Found(table, wide, console.no_rejects(), (*notes, *epochs, *stand_in, *console.cut_note(got.cut)))
+    found = Found(table, wide, console.no_rejects(), (*notes, *epochs, *stand_in, *console.line_notes(got)))
     return console.finish(given, options, FORMAT, found)
 
 

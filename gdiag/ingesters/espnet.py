@@ -12,13 +12,14 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import console, fields
+from gdiag.ingesters import console, fields, glued
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "espnet"
 _SNIFF: Final = re.compile(rb"\d+epoch:train:\d+-\d+batch: [^\n]*=")
 _LINE: Final = r"^(.*?)(\d{1,9})epoch:(?:train|valid):\d+-(\d{1,12})batch: (.*)$"
+_STARTS: Final = glued.Starts(r"\d+epoch:train:\d+-\d+batch: ", ", ", ("epoch", "from", "to"))
 _RESULTS: Final = r"(\d{1,9})epoch results: .*\[valid\] (?:.*?, )?loss=([-+\w.]+)"
 _SUMMARY: Final = r"epoch_summary:(\d{1,9})epoch:valid: (?:.*?[, ])?loss=([-+\w.]+)"
 _NAMES: Final = {"optim0_lr0": "lr", "iter_time": "data_time", "train_time": "step_time"}
@@ -33,6 +34,7 @@ def read(given: Input, options: Options) -> Reading:
     """Training lines, and the validation losses of whole epochs as rows of their own."""
     table = console.lines_of(given)
     lines = console.lines_with(table, "epoch:train:", ("batch: ",))
+    lines = glued.apart(lines, _STARTS, "epoch:train:")
     parts = lines.select("line", pl.col("text").str.extract_groups(_LINE).alias("g")).unnest("g").drop_nulls()
     epoch, at = (pl.col(c).cast(pl.Int64) for c in ("2", "3"))
     length = int(parts.select(at.max()).item() or 0)
@@ -55,5 +57,5 @@ def read(given: Input, options: Options) -> Reading:
         "line", (pl.col("1").cast(pl.Int64) * length).alias("step"), pl.col("2").cast(pl.Float64, strict=False).alias("eval_loss")
     ).drop_nulls()  # fmt: skip
     wide = pl.concat([wide, ends], how="diagonal_relaxed").sort("line", maintain_order=True)
-    found = Found(table, wide, console.damaged(got.left, "batch "), console.cut_note(got.cut))
+    found = Found(table, wide, console.damaged(got.left, "batch "), console.line_notes(got))
     return console.finish(given, options, FORMAT, found, rename=_NAMES)

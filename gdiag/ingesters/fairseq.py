@@ -15,7 +15,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import console, fields
+from gdiag.ingesters import console, fields, glued
 from gdiag.ingesters import text as plain
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
@@ -26,6 +26,8 @@ _SNIFF: Final = re.compile(
     rb"|epoch \d+ \| loss [-\d.n][^\n]*\| num_updates \d|\| train \| \{\"epoch\": \d[^\n]*\"train_loss\""
 )
 _NUMBER: Final = re.compile(plain.NUMBER)
+_DECODER: Final = json.JSONDecoder()
+_STARTS: Final = glued.Starts(r"epoch \d+:?\s+\d+ / \d+ ", ", ", ("epoch", "at", "of"))
 _PACE: Final = "seconds per update"
 _NAMES: Final = {
     _PACE: "step_time",
@@ -54,7 +56,7 @@ def read(given: Input, options: Options) -> Reading:
     wide = pl.concat(parts, how="diagonal_relaxed").sort("line", maintain_order=True) if parts else got.wide.clear()
     wide, said = _paced(wide)
     left = got.left.filter(pl.col("text").str.contains(r"^\d+, "))
-    found = Found(table, wide, console.damaged(left, "epoch "), console.cut_note(got.cut))
+    found = Found(table, wide, console.damaged(left, "epoch "), console.line_notes(got))
     names = {**_NAMES, "loss": "loss"}
     return console.finish(
         given,
@@ -81,6 +83,7 @@ def _paced(wide: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
 
 def _with_step(lines: pl.DataFrame) -> pl.DataFrame:
     """`epoch 2:  430 / 614 loss=…` lines as `1044, loss=…`: the position in the run, then the fields; `prefix` before them."""
+    lines = glued.apart(lines, _STARTS, "epoch ")
     cut = pl.col("text").str.splitn("epoch ", 2).struct.rename_fields(["prefix", "text"]).alias("c")
     groups = pl.col("text").str.extract_groups(r"^(\d+):?\s+(\d+) / (\d+) (.*)$").alias("g")
     parts = lines.select("line", cut).unnest("c").select("line", "prefix", groups).unnest("g")
@@ -114,20 +117,22 @@ def _epochs(table: pl.DataFrame, options: Options) -> pl.DataFrame:
 def _events(table: pl.DataFrame, word: str) -> Iterator[tuple[int, str, dict[str, float]]]:
     """Line, what stands before, and the numbers of every `word | {…}` line, without the word in their names."""
     for line, whole in console.lines_with(table, f"{word} | {{").iter_rows():
-        prefix, text = whole.split(f"{word} | ", 1)
-        try:
-            event = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        yield (
-            line,
-            prefix,
-            {
-                str(k).removeprefix(f"{word}_"): float(v)
-                for k, v in event.items()
-                if isinstance(v, int | float | str) and _NUMBER.fullmatch(str(v))
-            },
-        )
+        prefix, *events = whole.split(f"{word} | ")
+        for text in events:
+            try:
+                event, end = _DECODER.raw_decode(text)
+            except (ValueError, RecursionError):
+                continue
+            yield (
+                line,
+                prefix,
+                {
+                    str(k).removeprefix(f"{word}_"): float(v)
+                    for k, v in event.items()
+                    if isinstance(v, int | float | str) and _NUMBER.fullmatch(str(v))
+                },
+            )
+            prefix = text[end:]
 
 
 def _json_valid(table: pl.DataFrame) -> pl.DataFrame:

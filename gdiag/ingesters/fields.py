@@ -7,59 +7,23 @@ one. Splitting at literals is several times faster than a regular expression wit
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import layouts, line_forms
+from gdiag.ingesters import glued, layouts, line_forms, odd_lines
 from gdiag.ingesters.layouts import Layout
-from gdiag.ingesters.text import NUMBER
+from gdiag.ingesters.line_kinds import SAMPLES, SHAPE, Begun, Kind, kind_of, learn
 from gdiag.ingesters.tokens import pairs
 
-_LAST: Final = re.compile(rf"{NUMBER}$")
-_OPEN: Final = tuple("0123456789.,eE+-")
-"""Characters after which a number may go on."""
 _LAYOUTS: Final = 16
 _FEW: Final = 8
 """Lines of a further kind."""
-SAMPLES: Final = 32
-"""Lines that a layout is learnt from."""
-SHAPE: Final = r"[\s:=#\[]*\d"
-"""A number behind the word that introduces it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What step lines look like."""
-
-    separator: str | None
-    """Literal between fields (' | '), or None when labels alone tell fields apart."""
-    marker: str
-    """The word that introduces the step number; every text has it. '' when the texts start behind it."""
-    first: Sequence[str]
-    """Names of the first numbers, where their labels do not name them."""
-    begins: re.Pattern[str]
-    """What stands behind the marker; other lines are left."""
-    needs: Sequence[str]
-    """Literals of every line that is worth a look of its own."""
-    skip: Sequence[str]
-    """Names of numbers that nobody wants."""
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """Lines that were read before they became text."""
-
-    layout: Layout
-    alike: pl.DataFrame
-    """Two rows or more of that layout, as in Fields.wide."""
-    head: list[str]
-    """The first step lines of all."""
-    last: str
-    """The last step line of all."""
+_PARTS: Final = 1 << 21
+"""Rows of one line at most; a part has one character at least."""
+_OWN_LINE: Final = pl.col("line") * _PARTS
 
 
 @dataclass(slots=True)
@@ -75,19 +39,8 @@ class Fields:
     """Line numbers of lines that end early: their last field is not used."""
     odd: list[int] = field(default_factory=list)
     """Line numbers of lines that fit no layout and were read one by one."""
-
-
-def kind_of(
-    separator: str | None = None,
-    *,
-    marker: str = "",
-    first: Sequence[str] = ("step",),
-    shape: str = SHAPE,
-    needs: Sequence[str] = (),
-    skip: Sequence[str] = (),
-) -> Kind:
-    """Step lines as `read` takes them."""
-    return Kind(separator, marker, first, re.compile(shape), needs, skip)
+    several: list[int] = field(default_factory=list)
+    """Line numbers of lines that say most names twice and cannot be cut apart: the first numbers are used."""
 
 
 def read(
@@ -100,6 +53,7 @@ def read(
     shape: str = SHAPE,
     needs: Sequence[str] = (),
     skip: Sequence[str] = (),
+    loose: bool = False,
 ) -> Fields:
     """Read lines of one kind, or of a few.
 
@@ -112,44 +66,35 @@ def read(
         shape: the regular expression of Kind.begins.
         needs: as there.
         skip: as there.
+        loose: as there.
     """
-    kind = kind_of(separator, marker=marker, first=first, shape=shape, needs=needs, skip=skip)
+    kind = kind_of(separator, marker=marker, first=first, shape=shape, needs=needs, skip=skip, loose=loose)
     return read_on(table, kind, None, ends=ends)
 
 
 def read_on(table: pl.DataFrame, kind: Kind, begun: Begun | None, *, ends: bool) -> Fields:
     """As read, of the lines that are left where some are read already."""
+    if kind.marker:
+        table = glued.apart(table, kind.starts, kind.marker, begun.head if begun else ())
     again = bool((table["line"].diff() == 0).any())
-    if again:  # what a bar redraws has one line number: rows are told apart by their own
-        table, lines = table.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("line")), table["line"]
+    if again:  # what is glued or a bar redraws has one line number: rows are told apart by their place in the line
+        table = table.with_columns(_OWN_LINE + pl.int_range(pl.len(), dtype=pl.Int64).over("line"))
+        begun = begun and replace(begun, alike=begun.alike.with_columns(_OWN_LINE))
     fields = _read(table, kind, begun)
     fields = fields if ends else _distrust_last(fields, table)
-    return _numbered(fields, lines) if again else fields
+    return _numbered(fields) if again else fields
 
 
-def _numbered(fields: Fields, lines: pl.Series) -> Fields:
-    """Rows with the line numbers at their places."""
-    wide, left = (frame.with_columns(lines.gather(frame["line"]).alias("line")) for frame in (fields.wide, fields.left))
-    return Fields(wide, left, lines.gather(fields.cut).to_list(), lines.gather(fields.odd).to_list())
-
-
-def learn(texts: Sequence[str], kind: Kind) -> Layout | None:
-    """The layout of the first of some lines, None where it is no step line."""
-    samples = [_behind(text, kind.marker) for text in texts]
-    if not kind.begins.match(samples[0]) or not all(word in texts[0] for word in kind.needs):
-        return None
-    layout = layouts.learn(samples, kind.separator, kind.first, kind.skip)
-    if layout is None or not kind.marker:
-        return layout
-    return replace(
-        layout,
-        bare=all(text.startswith(kind.marker) for text in texts),
-        late=any((layout.separator or " ") in text.split(kind.marker, 1)[0] for text in texts),
-    )
+def _numbered(fields: Fields) -> Fields:
+    """Rows with the numbers of their lines."""
+    wide, left = (frame.with_columns(pl.col("line") // _PARTS) for frame in (fields.wide, fields.left))
+    numbers = ([n // _PARTS for n in lines] for lines in (fields.cut, fields.odd, fields.several))
+    return Fields(wide, left, *numbers)
 
 
 def _read(table: pl.DataFrame, kind: Kind, begun: Begun | None) -> Fields:
     parts: list[pl.DataFrame] = []
+    bare: list[pl.DataFrame] = []
     main: Layout | None = None
     cut: list[int] = []
     rest = table
@@ -167,24 +112,37 @@ def _read(table: pl.DataFrame, kind: Kind, begun: Begun | None) -> Fields:
         if main is not None and len(found[0]) < _FEW and _stops_early(layout, main):
             misses += 1  # they may be cut, which is seen line by line
             continue
+        if main is not None and odd_lines.twice(layout.names, main.names):
+            misses += 1  # several lines run together
+            continue
         misses = 0
-        got, rest = found
+        before, (got, rest) = rest, found
         main = main or layout
         whole = layout.names == main.names[: len(layout.names)]  # else it is a line of another kind, and whole
         if main.end and not layout.end and whole and layout.names[-1:] and layout.pieces[-1]:
             cut.extend(got["line"].to_list())
             got = got.drop(layout.names[-1])
+            if len(layout.names) <= len(kind.first) + 1:  # nothing is left but the step
+                bare.append(before.join(got.select("line"), on="line", how="semi", maintain_order="left"))
+                continue
         parts.append(got)
     if kind.needs:
         rest = rest.filter(pl.all_horizontal(*(pl.col("text").str.contains(word, literal=True) for word in kind.needs)))
     known = max((names_of(part) for part in parts), key=len, default=[])
-    slow, left, short = _one_by_one(rest, kind, known, main.end if main else "")
+    slow, left, short, several = odd_lines.read(rest, kind, known, main.end if main else "")
+    left = pl.concat([left, *(_without_marker(lines, kind.marker) for lines in bare)]).sort("line", maintain_order=True)
     if slow is not None:
         parts.append(slow)
     wide = pl.concat(parts, how="diagonal") if parts else _none(kind.first)
     if not wide["line"].is_sorted():
         wide = wide.sort("line", maintain_order=True)
-    return Fields(wide, left, sorted(cut + short), rest["line"].to_list())
+    return Fields(wide, left, sorted(cut + short), rest["line"].to_list(), several)
+
+
+def _without_marker(lines: pl.DataFrame, marker: str) -> pl.DataFrame:
+    """`line` and the text behind the marker."""
+    text = pl.col("text").str.splitn(marker, 2).struct.field("field_1") if marker else pl.col("text")
+    return lines.select("line", text.alias("text"))
 
 
 def _stops_early(layout: Layout, main: Layout) -> bool:
@@ -212,64 +170,8 @@ def names_of(wide: pl.DataFrame) -> list[str]:
     return [name for name in wide.columns if name not in ("line", "prefix")]
 
 
-def begins(text: str, kind: Kind) -> bool:
-    """Whether a text begins as step lines do behind their marker."""
-    return kind.begins.match(_behind(text, kind.marker)) is not None
-
-
-def _behind(text: str, marker: str) -> str:
-    return text.split(marker, 1)[-1] if marker else text
-
-
 def _none(first: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame(schema={"line": pl.Int64, **dict.fromkeys(first, pl.Float64)})
-
-
-def _one_by_one(
-    table: pl.DataFrame, kind: Kind, known: list[str], end: str
-) -> tuple[pl.DataFrame | None, pl.DataFrame, list[int]]:
-    """Lines of no layout: rows of known names, lines without any, numbers of the lines that are cut.
-
-    A cut line lacks what closes its like, or its names are the first few of theirs: its last number is then not trusted.
-    """
-    marker, first = kind.marker, kind.first
-    rows: list[dict[str, float | str]] = []
-    left: list[tuple[int, str]] = []
-    cut: list[int] = []
-    names = set(known)
-    prefixes = table["prefix"].to_list() if "prefix" in table.columns else [""] * len(table)
-    for line, whole, prefix in zip(table["line"].to_list(), table["text"].to_list(), prefixes, strict=True):
-        text = _behind(whole, marker)
-        found = pairs(text, kind.separator, first) if kind.begins.match(text) else []
-        if _is_cut(text, found, known, end):
-            cut.append(line)
-            found = found[:-1] if text.rstrip()[-1:] in _OPEN else found
-        row: dict[str, float | str] = {}
-        for name, value in found:
-            if name in first or not names or name in names:
-                row.setdefault(name, value)
-        if len(row) > len(first) and all(name in row for name in first):
-            begin = whole.split(marker, 1)[0] if marker else prefix
-            rows.append({"line": line, **({"prefix": begin} if marker or "prefix" in table.columns else {}), **row})
-        else:
-            left.append((line, text))
-    rest = pl.DataFrame(left, schema={"line": pl.Int64, "text": pl.String}, orient="row")
-    if not rows:
-        return None, rest, cut
-    types: dict[str, type[pl.DataType]] = {"line": pl.Int64, "prefix": pl.String}
-    names_found = dict.fromkeys(name for row in rows for name in row)
-    return pl.DataFrame(rows, schema={name: types.get(name, pl.Float64) for name in names_found}), rest, cut
-
-
-def _is_cut(text: str, found: list[tuple[str, float]], known: list[str], end: str) -> bool:
-    """Whether a line stops before its like do."""
-    order = [name for name, _ in found]
-    if len(order) < 2 or len(order) >= len(known):
-        return False
-    if end:
-        return not text.rstrip().endswith(end)
-    last = _LAST.search(text.rstrip())
-    return order == known[: len(order)] and last is not None and float(last[0].replace(",", "")) == found[-1][1]
 
 
 def _distrust_last(fields: Fields, table: pl.DataFrame) -> Fields:
@@ -278,7 +180,7 @@ def _distrust_last(fields: Fields, table: pl.DataFrame) -> Fields:
         return fields
     now, before = table["text"][-1], table["text"][-2]
     found = pairs(now, None, ("step",))
-    if not found or not now.rstrip().endswith(_OPEN) or len(now.rstrip()) >= len(before.rstrip()):
+    if not found or not now.rstrip().endswith(odd_lines.OPEN) or len(now.rstrip()) >= len(before.rstrip()):
         return fields
     name = found[-1][0]
     if name not in fields.wide.columns:

@@ -24,9 +24,9 @@ _SNIFF: Final = re.compile(
     rb"\{'(?:loss|eval_loss|train_loss|train_runtime|rewards?)[^'\n]*': [^\n{}]*'(?:epoch|learning_rate)': [^\n{}]*\}"
     rb"|\{'[^\n{}]*'[\w/]*loss': [^\n{}]*'step': [^\n{}]*\}|\{'(?:global_)?step': [^\n{}]*'[\w/]*loss': [^\n{}]*\}"
 )
-_DICT: Final = re.compile(r"\{'[\w/ .-]+':[^{}]*\}?")
+_PARTS: Final = re.compile(r"\{'[\w/ .-]+':[^{}]*\}?|(?:^|[\s|}])(?P<at>\d+)/(?P<of>\d+) \[")
+"""A dict, or the place that a progress bar shows."""
 _PAIR: Final = re.compile(rf"""'([\w/ .()-]+)':\s*(?:'\s*)?\[?({plain.NUMBER})\]?'?\s*(?=[,}}])""")
-_BAR: Final = re.compile(r"(?:^|[\s|])(\d+)/(\d+) \[")
 
 
 def recognise(given: Input) -> float:
@@ -49,10 +49,10 @@ def read(given: Input, options: Options) -> Reading:
     at, total = None, 0
     busy = pl.col("text").str.contains("{'", literal=True) | pl.col("text").str.contains(r"\d/\d+ \[")
     for line, text in table.filter(busy).iter_rows():
-        start = text.find("{'")
-        for bar in _BAR.finditer(text, 0, start if start >= 0 else len(text)):
-            at, total = int(bar[1][:15]), int(bar[2][:15])
-        for match in _DICT.finditer(text) if start >= 0 else ():
+        for match in _PARTS.finditer(text):
+            if match["at"]:
+                at, total = int(match["at"][:15]), int(match["of"][:15])
+                continue
             values = {k.strip(): float(v.replace(",", "")) for k, v in _PAIR.findall(match[0])}
             if "epoch" not in values and "loss" not in values and "eval_loss" not in values:
                 if "'loss'" in match[0]:

@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, fields, tokens
+from gdiag.ingesters import console, fields, glued, tokens
 from gdiag.ingesters import text as plain
 from gdiag.ingesters.aliases import claim
 from gdiag.ingesters.console import Found
@@ -20,6 +20,8 @@ from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "leading-steps"
 _LINE: Final = re.compile(r"^\s*[\[(]?\s*(\d{1,15})(?:\s*/\s*\d+)?\s*(?:[\])|:,;]|\s)\s*\S")
+_BEGIN: Final = re.compile(r"^\s*\d{1,15}(\s?[|:,;]?\s*[A-Za-z][A-Za-z_ -]*[:= ]*)(?=[-+.\d]|nan|inf)", re.IGNORECASE)
+"""A step and what stands before the first number behind it."""
 _COLON: Final = re.compile(r"^\s*\d{1,15}:\s")
 _SAID: Final = re.compile(r"(?:step|iter(?:ation)?|epoch|update|batch)s?[^\n\w]{0,16}\d", re.IGNORECASE)
 """Lines that name their step are read by the reader of such lines."""
@@ -53,13 +55,16 @@ def read(given: Input, options: Options) -> Reading:
         if _LINE.match(message)
     ]
     lines = pl.DataFrame(rows, schema={"line": pl.Int64, "prefix": pl.String, "text": pl.String}, orient="row")
+    if len(lines) and (begin := _BEGIN.match(lines["text"][0])) is not None:
+        starts = glued.Starts(r"\d{1,15}" + re.escape(begin[1]), None, ("step",))
+        lines = glued.apart(lines, starts, begin[1])
     got = fields.read(lines, ends=given.data().endswith((b"\n", b"\r")), shape=r"\s*[\[(]?\s*\d")
     known = [name for name in fields.names_of(got.wide) if _canonical(name) in _KNOWN]
     wide = got.wide.filter(pl.any_horizontal(False, pl.col(known).is_not_null()))
     if len(wide) < 3:
         raise InputError(f"{given.path} has no repeating line with a step and a number")
     note = f"console of an unknown program: {len(wide):,} lines begin with a number that is taken for the step"
-    found = Found(table, console.with_prefix(wide, options), console.no_rejects(), (note, *console.cut_note(got.cut)))
+    found = Found(table, console.with_prefix(wide, options), console.no_rejects(), (note, *console.line_notes(got)))
     return console.finish(given, options, FORMAT, found)
 
 

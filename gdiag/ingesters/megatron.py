@@ -65,34 +65,30 @@ def read(given: Input, options: Options) -> Reading:
 
 
 def _broken(found: console.Found) -> list[int]:
-    """Lines that were not read as others are and hold several step lines, or stop before the last bar."""
+    """Lines that were not read as others are and stop before the last bar."""
     start = re.compile(_START)
-    odd = found.table.filter(pl.col("line").is_in(found.odd))
-    counts = ((line, text, len(start.findall(text))) for line, text in odd.select("line", "text").iter_rows())
-    told = (line for line, text, count in counts if count > 1 or (count and not text.rstrip().endswith("|")))
-    return list(dict.fromkeys(told))
+    odd = found.table.filter(pl.col("line").is_in(found.odd)).unique("line", keep="first", maintain_order=True)
+    return [line for line, text in odd.select("line", "text").iter_rows() if start.search(text) and not _closed(text)]
 
 
 def _mended(given: Input, broken: Sequence[int]) -> Input:
-    """Glued step lines apart, cut ones together; line numbers stay as they were."""
+    """Cut step lines together with what follows of them; line numbers stay as they were."""
     lines = plain.clean(given.data()).decode("utf-8", errors="replace").split("\n")
     start = re.compile(_START)
     changed = False
     for index in (number - 1 for number in broken):
         line = lines[index]
-        begins = list(start.finditer(line))
-        if len(begins) > 1:
+        if _closed(line) or index + 1 >= len(lines):
+            continue
+        rest = plain.peel(lines[index + 1])[1]
+        if not start.search(rest) and _closed(rest) and ": " in rest and len(rest) < 4000:
             changed = True
-            lines[index] = "\r".join(
-                line[0 if n == 0 else m.start() : begins[n + 1].start() if n + 1 < len(begins) else None]
-                for n, m in enumerate(begins)
-            )
-        if begins and not line.rstrip().endswith("|") and index + 1 < len(lines):
-            rest = plain.peel(lines[index + 1])[1]
-            if not start.search(rest) and rest.rstrip().endswith("|") and ": " in rest and len(line) + len(rest) < 4000:
-                changed = True
-                lines[index], lines[index + 1] = line + rest, ""
+            lines[index], lines[index + 1] = line + rest, ""
     return replace(given, content="\n".join(lines).encode()) if changed else given
+
+
+def _closed(text: str) -> bool:
+    return text.rstrip().endswith("|")
 
 
 def _first(wide: pl.DataFrame, names: tuple[str, ...]) -> str | None:

@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import console, fields
+from gdiag.ingesters import console, fields, line_kinds
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
 
@@ -42,13 +42,13 @@ def read(given: Input, options: Options) -> Reading:
     ends = given.data().endswith((b"\n", b"\r"))
     sample = console.sample(given)
     form = max(_FORMS, key=lambda word: sample.count(word.encode()))
-    shape = fields.SHAPE if form == _DETECTRON2 else _PLACE
+    shape = line_kinds.SHAPE if form == _DETECTRON2 else _PLACE
     got = fields.read(
         console.lines_with(table, form, ("loss",)), marker=form, ends=ends, first=_FORMS[form], shape=shape
     )
     wide = console.with_prefix(_counted(got.wide), options)
     left = got.left.filter(pl.col("text").str.contains(shape))
-    found = Found(table, wide, console.damaged(left, form), console.cut_note(got.cut))
+    found = Found(table, wide, console.damaged(left, form), console.line_notes(got))
     own = console.OWN_TIME if console.OWN_TIME in wide.columns else "time"
     return console.finish(given, options, FORMAT, found, rename={own: "step_time"})
 

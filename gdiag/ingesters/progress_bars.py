@@ -22,6 +22,8 @@ from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "progress-bars"
 _TQDM: Final = r"^(.*?):?\s*(?:\d{1,3}%\s*(?:\|[^|]*\|)?)?\s*(\d{1,15})(?:/(\d{1,15})|it)\s*\[([\d:]+)(?:<[^,\]]*)?,[^,\]]*(?:,\s*([^\]]*))?\]?"
+_BEGUN: Final = r"(?:\d|it) ?\[[\d:]+[<,]"
+_PACED: Final = r"(?:it/s|s/it)[^\]\[]*\]"
 _KERAS: Final = r"(?:^|[\s:\]])(?:(\d{1,15})/(\d{1,15})\s*(?:\[[=>. ]*\]|[━─╸ ]*))?\s*-?\s*(?:ETA:\s*|\d+s\b)[^a-z]*(?:[\d.]+[mu]?s/\w+)?\s*-\s*([A-Za-z]\w*: .*)$"
 _EPOCH: Final = r"^\s*Epoch (\d{1,9})/\d+\s*$"
 _SNIFF: Final = re.compile(
@@ -69,7 +71,7 @@ def _is_keras(table: pl.DataFrame) -> bool:
 
 def _tqdm(table: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """`line`, `text`: the step and the metrics of every row of every bar."""
-    bars = table.filter(pl.col("text").str.contains(r"(?:\d|it) ?\[[\d:]+[<,]"))
+    bars = _parted(table.filter(pl.col("text").str.contains(_BEGUN)))
     groups = (
         pl.col("text")
         .str.extract_groups(_TQDM)
@@ -91,6 +93,13 @@ def _tqdm(table: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     evals = _evaluations(bars.filter("eval"), train)
     note = ("the bars begin again every epoch: steps are counted on",) if train["bar"].max() else ()
     return pl.concat([train, evals], how="diagonal").sort("row"), note
+
+
+def _parted(bars: pl.DataFrame) -> pl.DataFrame:
+    """The lines with those that hold several bars, the carriage returns between them lost, cut behind each."""
+    if not (bars["text"].str.count_matches(_BEGUN) > 1).any():
+        return bars
+    return bars.with_columns(pl.col("text").str.replace_all(_PACED, "${0}\r").str.split("\r")).explode("text")
 
 
 def _counted(bars: pl.DataFrame) -> pl.DataFrame:

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from gdiag.ingesters import fields, form_numbers, line_forms
+from gdiag.ingesters import form_numbers, glued, line_forms, line_kinds
 from gdiag.ingesters import text as plain
-from gdiag.ingesters.fields import Begun, Kind
 from gdiag.ingesters.form_numbers import Bytes, Form, Found, Mask, Places
+from gdiag.ingesters.line_kinds import Begun, Kind
 from gdiag.ingesters.reading import Held
 
 _PROBES: Final = 128
@@ -54,15 +54,18 @@ def _begin(data: Held, stops: Places, kind: Kind, *, ends: bool, cleaned: bool) 
     the others are cleaned for themselves.
     """
     marker = kind.marker.encode()
-    first = [_text(data, span) for _, span in zip(range(fields.SAMPLES), _step_lines(data, marker, 0), strict=False)]
-    layout = fields.learn(first, kind) if first else None
+    first = [
+        _text(data, span) for _, span in zip(range(line_kinds.SAMPLES), _step_lines(data, marker, 0), strict=False)
+    ]
+    parts = glued.parts(first, kind.starts)
+    layout = line_kinds.learn(parts[: line_kinds.SAMPLES], kind) if first else None
     if layout is None or plain.clean(said := "\n".join(first).encode()) != said:
         return None
     if data[-1:] != b"\n":
         stops = np.append(stops, len(data))
     starts = np.concatenate([[0], stops[:-1] + 1])
     grammar = line_forms.of(layout, kind.marker)
-    probes = [span for span in _probes(data, marker) if fields.begins(_text(data, span), kind)]
+    probes = [span for span in _probes(data, marker) if line_kinds.begins(_text(data, span), kind)]
     likely = np.zeros(line_forms.LONGEST + 2, dtype=bool)
     likely[[stop - start for start, stop in probes]] = True
     lines = np.flatnonzero(likely[np.minimum(stops - starts, line_forms.LONGEST + 1)])
@@ -80,7 +83,7 @@ def _begin(data: Held, stops: Places, kind: Kind, *, ends: bool, cleaned: bool) 
         columns.append(_prefixes(view, starts[lines[taken]], found.prefix[taken]))
     alike = pl.DataFrame([*columns, *line_forms.numbers(grammar, found, taken)])
     rest = _others(data, starts, stops, lines[taken], cleaned=cleaned)
-    return None if rest is None else (Begun(layout, alike, first[:8], _last(data, marker)), rest)
+    return None if rest is None else (Begun(layout, alike, first, _last(data, marker)), rest)
 
 
 def _read(

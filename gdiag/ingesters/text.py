@@ -58,7 +58,9 @@ _LEVEL: Final = r"(?x:\[?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|[IWEF])\]?(?=[\s:\
 _ORIGIN: Final = (
     r"(?x:\[[A-Za-z_][\w./]*(?::\w+){1,3}\]|\[(?:root|titan|deepspeed)\]|(?:\d+\ +)?\w[\w.]*\.(?:py|cc):\d+[:\]]?|-)"
 )
-PREFIX: Final = rf"^(?:\s*(?:{_TAG}|{_CLOCK}|{_LEVEL}|{_ORIGIN})\s*:?)*"
+LAUNCHER: Final = rf"(?:{_TAG}|{_CLOCK}|{_LEVEL}|{_ORIGIN})"
+"""One part of a prefix."""
+PREFIX: Final = rf"^(?:\s*{LAUNCHER}\s*:?)*"
 """What launchers and loggers put before a message; matches the empty string."""
 _PREFIX: Final = re.compile(PREFIX)
 
@@ -225,8 +227,10 @@ def _nothing(name: str, count: int, kind: type[pl.DataType]) -> pl.Series:
 
 
 def _some(texts: pl.Series) -> list[str]:
-    """At most 96 of the texts, from all through them and each once, for a first look."""
-    return [text for text in dict.fromkeys(texts.gather_every(max(1, len(texts) // 64)).head(96).to_list()) if text]
+    """At most 192 of the texts, from all through them and of every length, each once, for a first look."""
+    spread = texts.gather_every(max(1, len(texts) // 64)).head(96)
+    lengths = texts.gather(texts.str.len_bytes().arg_unique().head(96))
+    return [text for text in dict.fromkeys([*spread, *lengths]) if text]
 
 
 def zone_minutes(tz: str | None) -> int | ZoneInfo:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from gdiag.ingesters import console, fields, raw_lines, reading
+from gdiag.ingesters import console, line_kinds, raw_lines, reading
 from gdiag.ingesters import text as plain
 from gdiag.ingesters.files import open_file
 from gdiag.ingesters.reading import Options
@@ -112,7 +112,7 @@ def test_prefixes_of_several_lengths() -> None:
 def test_nearly_all_lines_are_read_as_bytes() -> None:
     data = b"\n".join(many("megatron", 3000)) + b"\n"
     grammar = GRAMMARS["megatron"]
-    kind = fields.kind_of(grammar.separator, marker=grammar.marker, shape=grammar.shape, needs=grammar.needs)
+    kind = line_kinds.kind_of(grammar.separator, marker=grammar.marker, shape=grammar.shape, needs=grammar.needs)
     begun, rest = raw_lines.begin(data, kind)
     assert begun is not None
     assert len(begun.alike) + len(rest) == 3000
@@ -126,7 +126,7 @@ def test_the_last_few_of_a_form_are_read_as_bytes_too(few: int) -> None:
     odd = b" validation loss at iteration 7 | lm loss value: 2.5E+00 | lm loss PPL: 1.2E+01 |"
     data = b"\n".join([line for i in range(3000) for line in (rare.get(i, lines[i]), *[odd][: i % 9 == 0])]) + b"\n"
     grammar = GRAMMARS["megatron"]
-    kind = fields.kind_of(grammar.separator, marker=grammar.marker, shape=grammar.shape, needs=grammar.needs)
+    kind = line_kinds.kind_of(grammar.separator, marker=grammar.marker, shape=grammar.shape, needs=grammar.needs)
     _, rest = raw_lines.begin(data, kind)
     assert len(rest.filter(~pl.col("text").str.contains("validation"))) < 10
     agree(data, grammar)
