@@ -38,6 +38,8 @@ _LONGEST: Final = 60
 _LONGEST_RESULT: Final = 250
 """The same above a counter that closes its block."""
 _NAME: Final = r"^\W*([A-Za-z][\w ]*?)\s*[:=]"
+_FIELD: Final = r"^\s*[A-Za-z][\w ]*?\s*[:=]\s*\d+\s*$"
+"""A counter that is a field among others and no headline."""
 _MOST: Final = 0.6
 """Share of the names between two counters that stand above the first one too where a counter closes its block."""
 
@@ -58,11 +60,14 @@ def read(given: Input, options: Options) -> Reading:
     stamped = table.select("line", clock)
     table = table.with_columns(pl.col("text").str.replace(_CLOCK, ""))
     heads = table.select(
-        "line", pl.col("text").str.extract_groups(_HEAD).struct.rename_fields(["step", "total"]).alias("h")
-    )
-    heads = heads.unnest("h").drop_nulls("step").select(pl.all().cast(pl.Int64, strict=False))
+        "line", pl.col("text").str.extract_groups(_HEAD).struct.rename_fields(["step", "total"]).alias("h"),
+        pl.col("text").str.contains(_FIELD).alias("field"),
+    )  # fmt: skip
+    heads = heads.unnest("h").drop_nulls("step")
+    fields = bool(heads["field"].all())
+    heads = heads.drop("field").select(pl.all().cast(pl.Int64, strict=False))
     body = table.filter(pl.col("text").str.contains(_BODY) & ~pl.col("text").str.contains(_BAR))
-    above = _counter_closes(body, heads["line"])
+    above = fields and _counter_closes(body, heads["line"])
     heads_of = heads.select("line", "step", pl.col("line").alias("head"))
     body = body.join_asof(heads_of, on="line", strategy="forward" if above else "backward")
     body = body.filter((pl.col("line") - pl.col("head")).abs() <= (_LONGEST_RESULT if above else _LONGEST))
@@ -89,7 +94,8 @@ def read(given: Input, options: Options) -> Reading:
 def _counter_closes(body: pl.DataFrame, heads: pl.Series) -> bool:
     """Whether counters stand below their metrics: what comes between two of them stood above the first and not below the last.
 
-    Settings that a program prints at its start do not come again.
+    Settings that a program prints at its start do not come again. An evaluation before the first epoch does, and a job that is
+    killed has nothing below its last counter: the counters must be no farther from what is above them than from what is below.
     """
     if heads.len() < 2:
         return False
@@ -98,4 +104,14 @@ def _counter_closes(body: pl.DataFrame, heads: pl.Series) -> bool:
     above, below = (set(names.filter(where)["name"]) for where in (pl.col("line") < first, pl.col("line") > last))
     between = set(names.filter(pl.col("line").is_between(first + 1, last - 1))["name"])
     many = _MOST * len(between)
-    return bool(between) and len(above & between) >= many > len(below & between)
+    return bool(between) and len(above & between) >= many > len(below & between) and _nearer_above(body, heads)
+
+
+def _nearer_above(body: pl.DataFrame, heads: pl.Series) -> bool:
+    """Whether most counters are no farther from the metric above them than from the one below."""
+    lines = body.select("line", pl.col("line").alias("metric")).filter(~pl.col("line").is_in(heads.implode()))
+    inner = heads.to_frame("line").slice(1, heads.len() - 2) if heads.len() > 2 else heads.to_frame("line")
+    for strategy in ("backward", "forward"):
+        inner = inner.join_asof(lines, on="line", strategy=strategy, suffix=f"_{strategy}")
+    far = (pl.col("line") - pl.col("metric")) <= (pl.col("metric_forward") - pl.col("line"))
+    return bool(inner.select(far.fill_null(True).mean() >= 0.5).item())

@@ -99,3 +99,34 @@ def test_blocks_whose_lines_bear_a_clock_and_losses_without_a_sign(tmp_path: Pat
     assert steps["eval_loss"].to_list() == [round(0.6 - e / 20, 4) for e in range(8)]
     assert steps["lr"][0] == 0.01
     assert steps["time"].diff().drop_nulls().to_list() == pytest.approx([60.0] * 7)
+
+
+HEADS = ("Epoch {e}", "--- epoch {e} ---", "Epoch {e}/24", "[Epoch: {e}]", "current step: {e}th step", "Epoch: {e}\n")
+"""Headlines, and a field behind which a blank line stands."""
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("before", ["", "loss: 3.5000\nacc: 0.10\n", "loss: 3.5000\n"])
+@pytest.mark.parametrize("below", ["", "loss: 0.1000\n", "starting\n"])
+def test_a_run_killed_behind_its_last_headline(head: str, before: str, below: str) -> None:
+    """Wherever the log is cut, an epoch keeps its own loss."""
+    gap = "\n" if head.endswith("\n") else ""
+    blocks = [f"{head.format(e=e).rstrip()}\nloss: {4 / e:.4f}\nacc: {e / 10:.2f}\n{gap}" for e in range(1, 9)]
+    reading = read(epoch_blocks, before + "".join(blocks) + head.format(e=9).rstrip() + "\n" + below)
+    assert reading.steps is not None
+    steps = reading.steps.filter(reading.steps["loss"].is_not_null())
+    assert dict(steps.select("step", "loss").rows()) == pytest.approx(
+        {e: round(4 / e, 4) for e in range(1, 9)} | ({9: 0.1} if "loss" in below else {})
+    )
+
+
+def test_a_log_cut_anywhere_never_moves_a_value() -> None:
+    log = "loss: 3.5\nacc: 0.1\n" + "".join(f"Epoch {e}\nloss: {4 / e:.4f}\nacc: {e / 10:.2f}\n" for e in range(1, 9))
+    whole = {e: round(4 / e, 4) for e in range(1, 9)}
+    for end in range(log.index("Epoch 4"), len(log) + 1):
+        steps = read(epoch_blocks, log[:end]).steps
+        assert steps is not None
+        got = dict(steps.filter(steps["loss"].is_not_null()).select("step", "loss").rows())
+        complete = {e: v for e, v in got.items() if f"Epoch {e}\nloss: {whole[e]:.4f}\n" in log[:end]}
+        assert complete == {e: whole[e] for e in complete}
+        assert len(complete) >= len(got) - 1
