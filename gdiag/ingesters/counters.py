@@ -16,6 +16,7 @@ _NEAR: Final = 3
 """Rows below the place within which a column has to be filled."""
 _BEGUN: Final = 0.1
 """Share of what a counter came to, up to which it is back at its beginning."""
+_LARGEST_RATE: Final = 1e100
 _TREND: Final = 20
 """Rows that tell how the rate changes."""
 _FAR: Final = 10.0
@@ -86,7 +87,7 @@ def _counter(old: pl.DataFrame, new: pl.DataFrame, name: str) -> Said:
 def _rates(rows: pl.DataFrame) -> tuple[npt.NDArray[np.int64], Floats] | None:
     if "lr" not in rows.columns:
         return None
-    told = rows.select("step", "lr").drop_nulls().drop_nans("lr")
+    told = rows.select("step", "lr").filter(pl.col("lr").abs() < _LARGEST_RATE)
     return (told["step"].to_numpy(), told["lr"].to_numpy()) if told.height >= _NEAR else None
 
 

@@ -29,6 +29,7 @@ _WALKS: Final = 2.0
 """Ways of an aimless walk that a loss has to have fallen to have learnt."""
 _STAYS: Final = 0.2
 """Share of it that a loss which goes on may be off the last one."""
+_HUGE: Final = 1e150
 _SAME: Final = 0.8
 """Share of common steps with the same loss from which two stretches are one written twice."""
 
@@ -39,9 +40,12 @@ def verdict(step: Ints, loss: Floats, new_step: Ints, new_loss: Floats) -> Verdi
     new_step, new_loss = new_step[:length], new_loss[:length]
     if np.isnan(loss).all():
         return "unsaid"
+    loss, new_loss = _bounded(loss), _bounded(new_loss)
     common, one, other = np.intersect1d(step, new_step, return_indices=True)
     a, b = loss[one], new_loss[other]
-    equal = (np.abs(a - b) <= 1e-4 * np.maximum(np.abs(a), 1e-12)) | (np.isnan(a) & np.isnan(b))
+    equal = (a == b) | (np.isnan(a) & np.isnan(b))
+    both = np.isfinite(a) & np.isfinite(b)
+    equal[both] |= np.abs(a[both] - b[both]) <= 1e-4 * np.maximum(np.abs(a[both]), 1e-12)
     if len(common) >= NEW and equal.mean() >= _SAME:
         return "same"
     finite = loss[np.isfinite(loss)]
@@ -55,7 +59,7 @@ def verdict(step: Ints, loss: Floats, new_step: Ints, new_loss: Floats) -> Verdi
     error = 1.25 * noise * np.sqrt(1 / len(first) + 1 / len(last))
     least = max(_SIGMAS * error, 0.02 * abs(start))
     way, learnt, again = start - end, start - _lowest(finite), now - _lowest(new_loss[np.isfinite(new_loss)])
-    if abs(way) < least:
+    if abs(way) <= least:
         # Diverged to where it began, or nothing learnt: a model that learns once more is another one.
         fresh_again = again > _BACK * learnt and start - now <= _BACK * learnt
         return "another" if learnt > max(least, _WALKS * _walk(finite, noise)) and fresh_again else "unsaid"
@@ -73,6 +77,11 @@ def verdict(step: Ints, loss: Floats, new_step: Ints, new_loss: Floats) -> Verdi
         return "goes on"
     # Neither level: a run of another size or on other data, if the loss falls again as it did from the first one on.
     return "another" if jumped and way > 0 and again > max(_BACK * way, _SIGMAS * error) else "unsaid"
+
+
+def _bounded(loss: Floats) -> Floats:
+    """Losses with infinities for what is too large for sums and squares of it to be numbers."""
+    return np.where(np.abs(loss) >= _HUGE, np.copysign(np.inf, loss), loss)
 
 
 def stretch(step: Ints) -> int:
