@@ -112,21 +112,29 @@ def _member(label: str, entry: _Entry, make: Limit) -> Input:
         return Input(label, b"", refusal=f"{label} {said}")
 
 
+class _NoEndError(Exception):
+    """All that is there is whole, and nothing says that it is all there was."""
+
+
 def _to_the_damage(given: Input, entries: Iterator[_Entry], found: list[Input]) -> Iterator[_Entry]:
     """The entries before the archive is cut off or damaged, of which `found` then tells beside what was read."""
+    count = 0
     try:
-        yield from entries
+        for entry in entries:
+            count += 1
+            yield entry
+    except _NoEndError:
+        files = f"its {count} files are" if count > 1 else "its file is"
+        said = f"{given.path} has no end marker: {files} whole, and whether others followed is not known"
+        found.append(Input(given.path, b"", refusal=said))
     except _DAMAGE as error:
         found.append(_damaged(given, error, found))
 
 
 def _damaged(given: Input, error: Exception, found: list[Input] | None = None) -> Input:
     why = str(error)[:100] or type(error).__name__
-    kept = (
-        f": the {'file' if len(found) == 1 else f'{len(found)} files'} before the damage are listed, what follows is lost"
-        if found
-        else ""
-    )
+    files = f"{len(found)} files before the damage are" if found and len(found) > 1 else "file before the damage is"
+    kept = f": the {files} listed, what follows is lost" if found else ""
     return Input(given.path, b"", refusal=f"{given.path} is a damaged archive ({why}){kept}")
 
 
@@ -166,17 +174,25 @@ def _right_kind(given: Input, names: list[str]) -> bool:
 
 
 def _cut_zip(data: bytes) -> Iterator[_Entry]:
-    """Members of an archive whose end is missing, and at last what is lost.
+    """Members of an archive whose end is missing, and at last what is lost: nothing where the table of contents has begun.
 
     Raises:
-        BadZipFile: always, behind the last of them.
+        _NoEndError: the data end behind a whole member.
+        BadZipFile: they end inside one.
     """
+    member = None
     for member in cut_zip.members(data, _MOST):
+        if member.name.endswith("/"):
+            continue
         if member.content or member.whole:
             yield _Entry(member.name, member.stream, "" if member.whole else _CUT)
         else:
             yield _Entry(member.name, lambda: None, refusal=member.refusal or "is cut off in its archive")
-    raise zipfile.BadZipFile("its end with the table of contents is missing")
+    behind = cut_zip.behind(data, member) if member is not None else None
+    if behind is None:
+        raise zipfile.BadZipFile("its end with the table of contents is missing")
+    if not behind:
+        raise _NoEndError
 
 
 def _tar(given: Input) -> Iterator[_Entry]:
@@ -190,5 +206,7 @@ def _tar(given: Input) -> Iterator[_Entry]:
         elif not entry.isdir():
             yield _Entry(entry.name, lambda: None)
     # tarfile takes a cut at or inside a header for the end, which is a block of zeros.
-    if data[archive.offset : archive.offset + tarfile.BLOCKSIZE] != bytes(tarfile.BLOCKSIZE):
+    if archive.offset == len(data):
+        raise _NoEndError
+    if archive.offset < len(data) and any(data[archive.offset : archive.offset + tarfile.BLOCKSIZE]):
         raise tarfile.ReadError("its end is missing")

@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 MAGIC: Final = b"PK\x03\x04"
+_CONTENTS: Final = b"PK\x01\x02"
+_SIZES: Final = b"PK\x07\x08"
+_LONGEST_SIZES: Final = 24
+"""Bytes of the sizes behind a member, with their mark."""
 _HEADER: Final = struct.Struct("<4sHHHHHLLLHH")
 _ENCRYPTED, _SIZES_BEHIND, _UTF8 = 1, 8, 0x800
 _STORED, _DEFLATED = 0, 8
@@ -30,6 +34,8 @@ class Member:
     """Whether all of it is there."""
     refusal: str = ""
     """Why it cannot be unpacked, to be put behind its name; empty where it can."""
+    end: int = -1
+    """Where its packed content ends; -1 where that is not known."""
 
     def stream(self) -> IO[bytes]:
         return io.BytesIO(self.content)
@@ -50,7 +56,7 @@ def names(data: bytes) -> list[str]:
 
 
 def members(data: bytes, most: int) -> Iterator[Member]:
-    """Members before the end of the data, the last one perhaps in part; folders left out.
+    """Members before the end of the data, folders among them, the last one perhaps in part.
 
     Args:
         data: the archive.
@@ -60,21 +66,31 @@ def members(data: bytes, most: int) -> Iterator[Member]:
     while at >= 0 and (head := _head(data, at)) is not None:
         name, flags, method, packed, size, begin = head
         if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED) or (method == _STORED and flags & _SIZES_BEHIND):
-            yield Member(
-                name, b"", False, "is encrypted" if flags & _ENCRYPTED else "is packed in a way that is not read"
-            )
             end = begin + packed
+            why = "is encrypted" if flags & _ENCRYPTED else "is packed in a way that is not read"
+            yield Member(name, b"", False, why, end)
         elif method == _STORED:
             end = begin + packed
-            yield Member(name, data[begin:end], end <= len(data))
+            yield Member(name, data[begin:end], end <= len(data), end=end)
         else:
             content, used, whole = _inflated(data, begin, most)
             end = begin + used if flags & _SIZES_BEHIND else begin + packed
-            if not name.endswith("/"):
-                yield Member(name, content, whole and (flags & _SIZES_BEHIND != 0 or len(content) == size))
+            sized = flags & _SIZES_BEHIND != 0 or len(content) == size
+            yield Member(name, content, whole and sized, end=end)
             if not whole:
                 return
         at = data.find(MAGIC, end)
+
+
+def behind(data: bytes, last: Member) -> bytes | None:
+    """What stands behind the last member: the beginning of the table of contents, b"" where nothing does; None where it is cut."""
+    if not last.whole or not 0 <= last.end <= len(data):
+        return None
+    rest = data[last.end : last.end + _LONGEST_SIZES + len(_CONTENTS)]
+    if (at := rest.find(_CONTENTS)) >= 0:
+        return rest[at:]
+    sizes = rest.startswith(_SIZES) and len(rest) <= _LONGEST_SIZES
+    return b"" if sizes or _CONTENTS.startswith(rest) else None
 
 
 def _head(data: bytes, at: int) -> tuple[str, int, int, int, int, int] | None:

@@ -305,4 +305,47 @@ def test_a_tar_cut_between_its_members_is_said(tmp_path: Path, behind: int) -> N
     (tmp_path / "run.tar").write_bytes(out.getvalue()[: end + behind])
     records = load([tmp_path / "run.tar"])
     assert records.steps.height == 60
-    assert any("its end is missing" in note for source in records.sources for note in source.notes)
+    said = [note for source in records.sources for note in source.notes if str(tmp_path) in note]
+    assert len(said) == 1
+    assert "has no end marker: its file is whole" in said[0] if not behind else "its end is missing" in said[0]
+
+
+def archive_of(kind: str, count: int) -> bytes:
+    """An archive of so many logs, and a folder behind them."""
+    out = io.BytesIO()
+    if kind == "tar":
+        with tarfile.open(fileobj=out, mode="w") as tar:
+            for i in range(count):
+                entry = tarfile.TarInfo(f"{i}.csv")
+                entry.size = len(table(i + 1))
+                tar.addfile(entry, io.BytesIO(table(i + 1)))
+        return out.getvalue()
+    method = zipfile.ZIP_STORED if kind == "stored" else zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(Unseekable(out) if kind == "streamed" else out, "w", method) as archive:
+        for i in range(count):
+            archive.writestr(f"{i}.csv", table(i + 1))
+        archive.writestr("empty/", b"")
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["tar", "stored", "deflated", "streamed"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_only_what_is_lost_is_said_to_be_lost(tmp_path: Path, kind: str, count: int) -> None:
+    path = tmp_path / "logs.zip"
+    whole = archive_of(kind, count)
+    contents = whole.find(b"PK\x01\x02")
+    if kind == "tar":
+        contents = tarfile.BLOCKSIZE * count * (1 + -(-len(table(1)) // tarfile.BLOCKSIZE)) + 1
+    for cut in {*range(200, len(whole), 61), *range(contents - 30, contents + 30), len(whole) - 1}:
+        path.write_bytes(whole[:cut])
+        with suppress(InputError):
+            sources = load([path]).sources
+            read = [source for source in sources if source.rows == 60 and not source.notes]
+            said = " ".join(note for source in sources for note in source.notes)
+            assert "before the damage are listed" not in said or len(sources) > 2
+            if cut >= contents + 4:
+                assert (len(read), said) == (count, "")
+            elif len(read) == count:
+                assert "what follows is lost" not in said or cut < contents
+            else:
+                assert said
