@@ -39,11 +39,19 @@ def guessed(run: RunView, *, within: float = 0.005) -> int | None:
     None for a language model, and for a log that begins late in a run: such a level may be what it has learned.
     """
     loss = run.series("loss")
-    if len(loss) < 8 or loss.step[0] > interval(loss.step) or any(run.has(f"steps.{name}") for name in TOKENS):
+    if len(loss) < 8 or not _from_its_start(run) or any(run.has(f"steps.{name}") for name in TOKENS):
         return None
     quarters = np.array_split(loss.value[len(loss) // 2 :], 2)
     third, last = (classes_guessed(float(np.median(part)), within=within) for part in quarters)
     return third if third == last else None
+
+
+def _from_its_start(run: RunView) -> bool:
+    """Whether the log begins where the run does: by its step count, or by a rate that is warmed up from next to nothing."""
+    loss, rate = run.series("loss"), run.series("lr")
+    if loss.step[0] <= interval(loss.step):
+        return True
+    return len(rate) > 2 and rate.step[0] <= loss.step[0] and bool(rate.value[0] < 0.1 * rate.value.max() > 0)
 
 
 def flat_lr_share(run: RunView, found: Learning, quantile: float = 0.5) -> float | None:

@@ -65,6 +65,16 @@ def test_a_language_model_and_a_late_log_guess_at_no_level(columns: dict[str, Fl
     assert finding.measure("classes_guessed") is None
 
 
+def test_a_rate_warmed_up_from_nothing_begins_a_run_at_any_count() -> None:
+    loss = np.log(10) + np.random.default_rng(0).normal(0, 0.002, 1000)
+    rate = 1e-5 * np.minimum(1.0, np.arange(1, 1001) / 40)
+    late = {"loss": loss, "step": np.arange(50_000, 51_000)}
+    (finding,) = analyze(view({**late, "lr": rate}))
+    assert (finding.severity, finding.number("classes_guessed")) == (Severity.WARNING, 10)
+    (finding,) = analyze(view({**late, "lr": 1e-5 * (1 - np.arange(1000) / 1000)}))  # in mid-schedule
+    assert finding.severity is Severity.INFO
+
+
 def test_a_loss_that_falls_through_the_level_of_a_guess_is_none() -> None:
     (finding,) = analyze(view({"loss": np.log(10) * np.linspace(1.045, 0.998, 1000)}))
     assert finding.severity is Severity.INFO
