@@ -31,13 +31,14 @@ STEP_METRICS: Final = {
     "lr": "", "step_time": "s", "data_time": "s", "compute_time": "s", "comm_time": "s", "tokens": "", "samples": "",
     "tokens_per_s": "1/s", "samples_per_s": "1/s", "batch_size": "", "seq_len": "", "loss_scale": "", "skipped": "", "param_norm": "",
     "update_norm": "", "param_checksum": "", "sample_start": "", "sample_end": "", "token_entropy": "nat", "duplicate_share": "",
-    "memory": "B", "output_logit": "", "attention_logit": "",
+    "memory": "B", "output_logit": "", "attention_logit": "", "accuracy": "",
 }  # fmt: skip
 """Canonical metric columns of `steps` and their units; all Float64, null = not logged.
 
 time: Unix seconds. grad_norm: before clipping. tokens, samples: cumulative. skipped: 1 for a step whose update was
 skipped, else 0 (cumulative counters are differenced by the ingester). sample_end: exclusive. duplicate_share: repeated
-tokens, n-grams or samples of the batch over all of them, 0 to 1."""
+tokens, n-grams or samples of the batch over all of them, 0 to 1. accuracy: share of the training batch's samples that are
+right, 0 to 1 (percent are divided by the ingester)."""
 
 TABLES: Final[dict[str, dict[str, pl.DataType | type[pl.DataType]]]] = {
     "steps": {**KEYS, **dict.fromkeys(STEP_METRICS, pl.Float64)},

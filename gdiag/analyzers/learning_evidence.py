@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import log
 from typing import Final
 
 import numpy as np
 
 from gdiag.measures.changes import Learning
-from gdiag.measures.guesses import classes_guessed
+from gdiag.measures.guesses import classes_guessed, classes_guessed_with
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import interval
 from gdiag.model import Measure
@@ -36,14 +37,26 @@ def learning_measures(run: RunView, found: Learning, limit: float) -> tuple[Meas
 def guessed(run: RunView, *, within: float = 0.005) -> int | None:
     """The number of classes among which a model guesses in both quarters of the later half of its run.
 
-    None for a language model, and for a log that begins late in a run: such a level may be what it has learned.
+    With an accuracy, loss and accuracy must both stand there, of any number of classes. Without one None for a language
+    model, and for a log that begins late in a run: such a level may be what it has learned.
     """
-    loss = run.series("loss")
+    loss, accuracy = run.series("loss"), run.series("accuracy")
+    if len(loss) >= 8 and len(accuracy) >= len(loss) // 2:
+        later = [part[len(part) // 2 :] for part in (loss.value, accuracy.value)]
+        return classes_guessed_with(float(np.median(later[0])), float(np.mean(later[1])))
     if len(loss) < 8 or not _from_its_start(run) or any(run.has(f"steps.{name}") for name in TOKENS):
         return None
     quarters = np.array_split(loss.value[len(loss) // 2 :], 2)
     third, last = (classes_guessed(float(np.median(part)), within=within) for part in quarters)
     return third if third == last else None
+
+
+def guess_measures(run: RunView, classes: int | None) -> tuple[Measure, ...]:
+    """Among how many classes a run guesses, and its first loss as a multiple of what that costs; empty without a guess."""
+    if classes is None:
+        return ()
+    first = float(run.series("loss").value[0])
+    return Measure("classes_guessed", classes), Measure("first_over_guess", first / log(classes))
 
 
 def _from_its_start(run: RunView) -> bool:

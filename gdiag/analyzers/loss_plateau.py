@@ -2,7 +2,8 @@
 
 What it checks: the share of the run over which the loss stays within 1 % of its whole gain (or three standard errors) of
 its final level. It is a warning where the learning rate was below a tenth of its peak over that stretch, or where a model
-from scratch (first level 4 to 16 nats) stays flat over most of the run at more than 45 % of its first level. Where the
+from scratch (first level 4 to 16 nats) stays flat over most of the run at more than 45 % of its first level, or any model at
+what guessing among its classes costs. Where the
 token entropy of the batches rises over that stretch, a loss that does not rise with it still falls: the data grew harder.
 
 Why it matters: the steps of the plateau buy nothing. With a spent learning rate they could; at a high level the model has
@@ -18,7 +19,7 @@ from math import sqrt
 
 import numpy as np
 
-from gdiag.analyzers.learning_evidence import flat_lr_share, learning_measures
+from gdiag.analyzers.learning_evidence import flat_lr_share, guess_measures, guessed, learning_measures
 from gdiag.measures.baseline import MEDIAN_ERROR, row_noise
 from gdiag.measures.changes import Learning, change_per_fold
 from gdiag.measures.curves import Curve
@@ -58,7 +59,8 @@ def analyze(
     most = flat_lr_share(run, found, 0.8)
     still = _truly_flat(found, first - found.end, _hardening(run, int(curve.step[found.flat_from])))
     idle = most is not None and most < spent and found.flat_share >= spent_flat and still
-    high = found.flat_share >= flat and found.end > level * first and still
+    classes = guessed(run) if found.flat_share >= flat else None
+    high = found.flat_share >= flat and (found.end > level * first or classes is not None) and still
     if not (idle or high) or found.end >= first:
         return []
     start = max(found.flat_from, _spent_from(run, spent)) if idle else found.flat_from
@@ -67,9 +69,12 @@ def analyze(
     said = f"Loss stays at {found.end:.4g} nat from step {onset} to the end, {share_flat:.0%} of the run"
     if idle and share is not None:
         said += f", with the learning rate at {share:.2g} of its peak"
-    severity = Severity.WARNING if idle or untrained(first, scratch) else Severity.INFO
+    if classes is not None:
+        said += f", which is what guessing among {classes:,} classes costs"
+    severity = Severity.WARNING if idle or untrained(first, scratch) or classes is not None else Severity.INFO
     where = run.where(curve.finite.row(start), last_step=int(curve.step[-1]))
-    return [Finding(CODE, NAME, severity, said, where, learning_measures(run, found, level * first))]
+    evidence = (*learning_measures(run, found, level * first), *guess_measures(run, classes))
+    return [Finding(CODE, NAME, severity, said, where, evidence)]
 
 
 def _first(curve: Curve, found: Learning, scratch: float) -> float:

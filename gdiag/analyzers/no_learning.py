@@ -13,7 +13,7 @@ constant), a label shift or mask bug, a bad initialisation, frozen weights.
 
 from __future__ import annotations
 
-from gdiag.analyzers.learning_evidence import guessed, learning_measures
+from gdiag.analyzers.learning_evidence import guess_measures, guessed, learning_measures
 from gdiag.measures.guesses import classes_guessed, untrained
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -46,13 +46,9 @@ def analyze(run: RunView, *, share: float = 0.95, steps: int = 300, scratch: flo
     severity = Severity.WARNING if untrained(found.first, scratch) or classes is not None else Severity.INFO
     where = run.where(curve.finite.row(0), last_step=int(curve.step[-1]))
     evidence = learning_measures(run, found, share * found.first)
-    return [Finding(CODE, NAME, severity, said, where, (*evidence, *_peak(run), *_guess(classes)))]
+    return [Finding(CODE, NAME, severity, said, where, (*evidence, *_peak(run), *guess_measures(run, classes)))]
 
 
 def _peak(run: RunView) -> tuple[Measure, ...]:
     rate = run.series("lr")
     return (Measure("lr_peak", float(rate.value.max())),) if len(rate) else ()
-
-
-def _guess(classes: int | None) -> tuple[Measure, ...]:
-    return () if classes is None else (Measure("classes_guessed", classes),)

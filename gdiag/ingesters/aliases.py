@@ -132,6 +132,11 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "attention_logit", "max_attention_logit", "attn_max_logit", "max_attn_logit", "attention_logit_max",
         "attn_logit_max", "attn_logits_max", "max_attention_logits", "attention_max_logit", "max_qk_logit", "qk_max",
     ),
+    "accuracy": (
+        "accuracy", "acc", "train_accuracy", "train_acc", "acc1", "top1", "top1_acc", "top1_accuracy", "acc_top1", "top_1", "prec1",
+        "accuracy_top1", "acc_1", "categorical_accuracy", "sparse_categorical_accuracy", "binary_accuracy",
+        "train_accuracy_step", "train_acc_step", "batch_accuracy", "batch_acc",
+    ),
     "epoch": ("epoch", "epochs", "epoch_counted", "current_epoch", "time_epoch", "trainer_epoch"),
     "time": (
         "timestamp", "_timestamp", "time", "unix_time", "wall_time", "walltime", "ts", "datetime", "date", "time_stamp",

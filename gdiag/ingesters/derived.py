@@ -39,7 +39,7 @@ def read_clock(canonical: str, series: pl.Series) -> str:
 
 def derive(data: pl.DataFrame, columns: dict[str, str], claims: Mapping[str, Claim], notes: list[str]) -> pl.DataFrame:
     """Adds what follows from other columns and says so in `notes`."""
-    data = _counters(data, columns, notes)
+    data = _shares(_counters(data, columns, notes), columns, notes)
     if "sample_start" in data.columns and "sample_end" not in data.columns and claims["sample_start"].turn == "ids":
         data = data.with_columns(sample_end=pl.col("sample_start") + 1)
         notes.append(f"data ids are batches ({escape(columns['sample_start'], 60)})")
@@ -50,6 +50,24 @@ def derive(data: pl.DataFrame, columns: dict[str, str], claims: Mapping[str, Cla
         columns["step_time"] = columns.get("elapsed", "elapsed")
         notes.append(f"step_time is the difference of {escape(columns['step_time'], 60)} per step")
     return data
+
+
+def _shares(data: pl.DataFrame, columns: dict[str, str], notes: list[str]) -> pl.DataFrame:
+    """An accuracy in percent as a share; what is neither is no accuracy."""
+    if "accuracy" not in data.columns:
+        return data
+    low, high = data.select(
+        pl.col("accuracy").fill_nan(None).min().alias("low"), pl.col("accuracy").fill_nan(None).max().alias("high")
+    ).row(0)
+    if low is None or (low >= 0 and high <= 1):
+        return data
+    name = escape(columns["accuracy"], 60)
+    if low < 0 or high > 100:
+        notes.append(f"{name} is no accuracy: its values are {low:.4g} to {high:.4g}")
+        del columns["accuracy"]
+        return data.drop("accuracy")
+    notes.append(f"{name} is in percent")
+    return data.with_columns(pl.col("accuracy") / 100)
 
 
 def _per_step(data: pl.DataFrame, clock: str) -> pl.Series:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log
+from math import exp, log
 from typing import Final
 
 CLASSES: Final = (10, 100, 1000)
@@ -13,6 +13,32 @@ the discriminator of a healthy adversarial pair and an untouched preference mode
 def classes_guessed(level: float, *, within: float = 0.005) -> int | None:
     """The number of classes at whose guess `level` (nat) stands, to a share `within` of it; None for none of them."""
     return next((k for k in CLASSES if abs(level - log(k)) <= within * log(k)), None)
+
+
+MOST_CLASSES: Final = 10_000
+NEAR_LEVEL, NEAR_SHARE = 0.03, 0.35
+"""How near the loss to ln K and the accuracy to 1 / K must be, as shares of them, for a guess among any number of classes:
+two columns that only a guess brings together."""
+
+
+def classes_guessed_with(level: float, accuracy: float) -> int | None:
+    """The number of classes at whose guess both the loss `level` (nat) and the `accuracy` stand; None for none.
+
+    Few batches hit 1 / K exactly, and classes of unequal frequency cost a little less than ln K.
+    """
+    if not 0 < accuracy < 1 or not 0.5 < level < log(MOST_CLASSES):
+        return None
+    likely = round(exp(level))
+    return next(
+        (
+            k
+            for k in sorted(
+                {max(2, likely), max(2, likely + 1), round(1 / accuracy)}, key=lambda k: abs(level - log(k))
+            )
+            if abs(level - log(k)) <= NEAR_LEVEL * log(k) and abs(accuracy * k - 1) <= NEAR_SHARE
+        ),
+        None,
+    )
 
 
 MOST_GUESSED: Final = 16.0

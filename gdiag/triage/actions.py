@@ -346,7 +346,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "overfitting": (own.stop_early, plain("Check that no validation sample is in the training set before trusting the curve")),
     "vanishing_gradient": (plain("Use pre-norm and residual connections with residual scaling"), plain("Use SiLU or GELU instead of saturating units and check the initialization"), small_network),
     "dead_layer": (connect_layer, plain("Use SiLU or GELU instead of ReLU and check the initialization"), small_network),
-    "bad_initialization": (plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck"), own.first_loss),
+    "bad_initialization": (own.first_loss, plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck")),
     "weight_decay_too_small": (own.decay, plain("Watch parameter norms every 100–200 steps")),
     "silent_data_corruption": (compare_ranks, drain_gpu, roll_back, plain("Turn on ECC monitoring and a parameter checksum per rank every 1,000 steps")),
     "replica_divergence": (roll_back, compare_ranks, plain("Broadcast parameters from one healthy replica, then check clipping and reductions for rank-dependent code")),

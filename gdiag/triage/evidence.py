@@ -274,6 +274,8 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("optimizer_instability", "loss", 0.8, eval_moved),
     Rule("lr_too_high", "loss", 0.8, eval_moved),
     Rule("data_order", "loss", -0.8, eval_moved),
+    # A model initialized rightly knows nothing and is sure of nothing: its first loss is that of a guess.
+    Rule("bad_initialization", "loss", 3.0, at_least("first_over_guess", 3, "the first loss is {:.0f} times what guessing costs: the untrained model is sure of wrong answers", "GD107", "GD108")),
     Rule("overfitting", "loss", 2.2, found("GD110")),
     Rule("numeric_overflow", "loss", 3.0, found("GD111")),
     Rule("overfitting", "loss", -2.2, found("GD111")),

@@ -199,6 +199,9 @@ def compare_resumed(case: Case) -> str:
 
 def first_loss(case: Case) -> str:
     """What an untrained model must begin with."""
+    words = case.number("classes_guessed", "GD107", "GD108")
+    if words is not None:
+        return f"Check the initialization's standard deviation and the label shift; the loss should start near ln({words:.0f}) = {math.log(words):.2f}"
     words = setting(case, "vocab_size")
     start = f" = {math.log(words):.2f}" if words is not None and words > 1 else ""
     return f"Check the initialization's standard deviation and the label shift; the loss should start near ln(vocabulary){start}"

@@ -59,7 +59,7 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
     "skipped_steps": {"loss_scale_collapse": 0.45, "numeric_overflow": 0.25, "lr_too_high": 0.08, "bad_batch": 0.04,
                       "loss_scale_lost": 0.03},
     "plateau": {"lr_decayed_early": 0.25, "lr_too_low": 0.12, "lr_too_high": 0.2, "data_order": 0.05,
-                "vanishing_gradient": 0.06, "data_repeated": 0.04, "missing_warmup": 0.06},
+                "vanishing_gradient": 0.06, "data_repeated": 0.04, "missing_warmup": 0.06, "bad_initialization": 0.03},
     "no_learning": {"lr_too_low": 0.25, "bad_initialization": 0.12, "vanishing_gradient": 0.1, "lr_too_high": 0.2,
                     "software_fault": 0.12, "dead_layer": 0.05, "missing_warmup": 0.02},
     "resume_jump": {"resume_mismatch": 0.28, "optimizer_state_lost": 0.34, "data_repeated": 0.08, "data_order": 0.08,

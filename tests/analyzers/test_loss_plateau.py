@@ -53,6 +53,17 @@ def test_fires_where_the_loss_is_down_to_token_frequencies_within_a_few_rows() -
     assert all(f.severity is Severity.INFO for f in analyze(view(later)))
 
 
+def test_fires_where_a_model_falls_to_a_guess_and_stays() -> None:
+    rng = np.random.default_rng(1)
+    loss = np.log(8) + rng.normal(0, 0.01, 500)
+    loss[:8] += 40 * np.exp(-np.arange(8) / 1.5)  # initialized so large that it is sure of wrong answers
+    right = rng.binomial(64, 1 / 8, 500) / 64
+    (finding,) = analyze(view({"loss": loss, "accuracy": right}))
+    assert (finding.severity, finding.number("classes_guessed")) == (Severity.WARNING, 8)
+    assert finding.number("first_over_guess") == pytest.approx(20, abs=1)
+    assert analyze(view({"loss": loss, "accuracy": np.linspace(0.3, 0.6, 500)})) == []
+
+
 def test_quiet_on_healthy_runs() -> None:
     assert analyze(view({"loss": learning(2000), "lr": cosine(2000)})) == []
     assert analyze(view({"loss": learning(2000)})) == []

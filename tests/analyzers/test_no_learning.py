@@ -75,6 +75,16 @@ def test_a_rate_warmed_up_from_nothing_begins_a_run_at_any_count() -> None:
     assert finding.severity is Severity.INFO
 
 
+def test_an_accuracy_decides_whether_it_is_a_guess() -> None:
+    rng = np.random.default_rng(0)
+    loss, batch = np.log(8) + rng.normal(0, 0.01, 1000), 32
+    right = rng.binomial(batch, 1 / 8, 1000) / batch
+    (finding,) = analyze(view({"loss": loss, "accuracy": right}))  # no usual number of classes: the accuracy proves it
+    assert (finding.severity, finding.number("classes_guessed")) == (Severity.WARNING, 8)
+    (finding,) = analyze(view({"loss": loss + np.log(10 / 8), "accuracy": right + 0.3}))  # ln 10 and often right
+    assert (finding.severity, finding.measure("classes_guessed")) == (Severity.INFO, None)
+
+
 def test_a_loss_that_falls_through_the_level_of_a_guess_is_none() -> None:
     (finding,) = analyze(view({"loss": np.log(10) * np.linspace(1.045, 0.998, 1000)}))
     assert finding.severity is Severity.INFO

@@ -47,6 +47,7 @@ NAMES = {
     "tokens_per_s": "tps, throughput(tps), wps, tok/sec, tokens_per_sec, throughput/device/TPS, speed/wps, Tokens/s/device",
     "samples_per_s": "samples_per_second, train_samples_per_second, throughput/samples_per_sec, images/sec, perf/examples_per_second",
     "token_entropy": "batch_token_entropy",
+    "accuracy": "acc, accuracy, train/acc, train_accuracy, top1, metrics/accuracy, acc1",
     "duplicate_share": "duplicate_rate, data/dup_token_rate, train/repeated_ngram_fraction, duplicate_samples",
     "sample_start": "data_start, batch_idx",
     "sample_end": "data_end",
