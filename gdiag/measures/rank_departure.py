@@ -87,8 +87,8 @@ def _moves(own: Floats, other: Floats, first: int) -> bool:
     return bool(abs(change[0]) > abs(change[1]))
 
 
-BLOCK = 32
-"""Rows whose medians are compared where a rank sinks slowly."""
+BLOCK_ROWS = (8, 32)
+"""Rows whose medians are compared where a rank sinks slowly: a twelfth of the run's, within these bounds."""
 LEAST_BLOCKS = 3
 """Blocks before and after."""
 SUNK, SUNK_WANDERS = 0.4, 6.0
@@ -119,58 +119,63 @@ def sinking(norms: RankTable, losses: RankTable) -> Sinking | None:
     """
     shared = np.intersect1d(norms.step, losses.step)
     ranks = [r for r in norms.ranks if r in losses.ranks]
-    if len(ranks) < 2 or len(shared) < 2 * LEAST_BLOCKS * BLOCK:
+    block = int(np.clip(len(shared) // 12, *BLOCK_ROWS))
+    if len(ranks) < 2 or len(shared) < 2 * LEAST_BLOCKS * block:
         return None
     grad = rank_deviation(norms)[np.searchsorted(norms.step, shared)]
     found = []
     for r in ranks:
-        away = _sunk(grad[:, norms.ranks.index(r)])
+        away = _sunk(grad[:, norms.ranks.index(r)], block)
         if away is None:
             continue
         first, ratio, z = away
-        if len(norms.ranks) == 2 and not _moved_more(norms, r, int(shared[first])):
+        if len(norms.ranks) == 2 and not _moved_more(norms, r, int(shared[first]), block):
             continue
         apart = _distance(losses, losses.ranks.index(r))[np.searchsorted(losses.step, shared)]
-        before, after = _block_medians(apart[:first]), _block_medians(apart[first:])
+        before, after = _block_medians(apart[:first], block), _block_medians(apart[first:], block)
         fall = float(np.median(before) - np.median(after))
         if fall > LOSS_WANDERS * max(mad_sigma(before), 1e-12) / np.sqrt(len(after)):
             found.append(Sinking(r, int(shared[first]), int(shared[-1]), ratio, fall, z))
     return max(found, key=lambda s: s.z, default=None)
 
 
-def _sunk(change: Floats) -> tuple[int, float, float] | None:
+def _sunk(change: Floats, block: int) -> tuple[int, float, float] | None:
     """(first row, ratio, z) of the stretch to the end over which `change` (n,) stays below what it was; None without one."""
-    level = _block_medians(change)
+    level = _block_medians(change, block)
     for turn in range(LEAST_BLOCKS, len(level) - LEAST_BLOCKS + 1):
         before, after = level[:turn], level[turn:]
         usual = float(np.median(before))
-        wander = max(mad_sigma(before), mad_sigma(change[: turn * BLOCK]) / np.sqrt(BLOCK), 1e-9)
+        wander = max(mad_sigma(before), mad_sigma(change[: turn * block]) / np.sqrt(block), 1e-9)
         bound = max(SUNK, SUNK_WANDERS * wander)
         if float(after.max()) < usual - bound:
-            start = (turn - 1) * BLOCK
+            start = (turn - 1) * block
             smooth = running_median(change[start:], 8, centre=True)
             low = np.flatnonzero(smooth > usual - bound / 2)
-            held = low[low < 2 * BLOCK]
+            held = low[low < 2 * block]
             first = start + (int(held[-1]) + 1 if len(held) else 0)
             return first, float(np.exp(np.median(after) - usual)), (usual - float(after.max())) / wander
     return None
 
 
-def _moved_more(norms: RankTable, rank: int, step: int) -> bool:
+def _moved_more(norms: RankTable, rank: int, step: int, rows: int) -> bool:
     """Whether, of two ranks, the norm of `rank` changed more at `step` than the other's: else the other one rose."""
     at = int(np.searchsorted(norms.step, step))
     with np.errstate(divide="ignore", invalid="ignore"):
         change = [
-            abs(float(np.log(np.nanmedian(part[at : at + BLOCK]) / np.nanmedian(part[max(0, at - BLOCK) : at]))))
+            abs(float(np.log(_median(part[at : at + rows]) / _median(part[max(0, at - rows) : at]))))
             for part in norms.value.T
         ]
     own = norms.ranks.index(rank)
     return change[own] > change[1 - own]
 
 
-def _block_medians(value: Floats) -> Floats:
-    count = max(1, len(value) // BLOCK)
-    return np.array([float(np.nanmedian(part)) for part in np.array_split(value, count)])
+def _block_medians(value: Floats, rows: int) -> Floats:
+    return np.array([_median(part) for part in np.array_split(value, max(1, len(value) // rows))])
+
+
+def _median(value: Floats) -> float:
+    finite = value[np.isfinite(value)]
+    return float(np.median(finite)) if len(finite) else float("nan")
 
 
 def _distance(table: RankTable, r: int) -> Floats:

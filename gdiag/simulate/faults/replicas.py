@@ -49,8 +49,18 @@ def _divergence(forces: Forces) -> list[Event]:
     ]
 
 
+def _same_batch(forces: Forces) -> list[Event]:
+    at, rank = forces.pick(0.25, 0.7), int(forces.rng.integers(forces.model.ranks))
+    learned = 1 - np.exp(-np.arange(forces.n - at) / forces.rng.uniform(15, 60))
+    forces.rank_excess[at:, rank] -= float(forces.rng.uniform(0.3, 0.9)) * forces.model.floor * learned
+    forces.rank_grad[at:, rank] -= float(forces.rng.uniform(0.9, 2.5)) * learned
+    causes = ("data_repeated", "bad_batch")
+    return [Event("rank_same_batch", causes, ("rank_outlier",), forces.seen(at), rank=rank, tolerates_more=True)]
+
+
 _RANKS: Final = needs("grad", "ranks", "checksum")
 FAULTS: Final = (
     Fault("grad-bit-flip", "one replica's gradient is corrupted in one step", _grad_flip, _RANKS | needs("layers", "ids"), sudden=False),
+    Fault("rank-same-batch", "one replica is given the same batch again and again and learns it by heart", _same_batch, needs("grad", "ranks"), sudden=False),
     Fault("replica-divergence", "one replica's weights drift away from the others'", _divergence, _RANKS, sudden=False),
 )  # fmt: skip
