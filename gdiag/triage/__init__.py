@@ -62,8 +62,9 @@ def cases(findings: Sequence[Finding], facts: Mapping[str, RunFacts]) -> list[Ca
 
 def _incident(case: Case, findings: tuple[int, ...]) -> Incident:
     causes = rank(case)
-    if case.severity is Severity.INFO and note(case) is not None and all(cause.basis == "prior" for cause in causes):
-        causes = ()  # what is noted without evidence of a cause asks for none
+    noted = case.severity is Severity.INFO and note(case) is not None
+    if noted and (case.lead.code == "GD008" or all(cause.basis == "prior" for cause in causes)):
+        causes = ()  # what is noted, or done by hand, without evidence of a cause asks for none
     times = [f.where for f in case.findings if f.where.time is not None]
     began = case.lead.where.time or min((t.time for t in times if t.time is not None), default=None)
     return Incident(

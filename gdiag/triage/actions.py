@@ -12,6 +12,7 @@ from typing import Final
 from gdiag.model import Cause, Severity
 from gdiag.triage import own_figures as own
 from gdiag.triage.case import Case
+from gdiag.triage.endings import at_the_end, never_ran
 from gdiag.triage.notes import note
 from gdiag.triage.sentences import lone_jump
 
@@ -39,7 +40,11 @@ def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
     for position, cause in enumerate(causes[:2]):
         if position and cause.score < SECOND:
             break
-        for action in ACTIONS.get(cause.cause, ())[: 4 if position == 0 else 1]:
+        actions = ACTIONS.get(cause.cause, ())
+        if own.over(case):  # that nothing is to be undone comes before what to change
+            undone = (roll_back,) if roll_back in actions and not position else ()
+            actions = (*undone, *(action for action in actions if action is not roll_back))
+        for action in actions[: 4 if position == 0 else 1]:
             if slight and action in _GRAVE:
                 continue
             text = action(case)
@@ -81,6 +86,8 @@ def roll_back(case: Case) -> str:
         return "No rollback is needed: the gradient is back at once and the loss does not follow"
     if case.number("rows", "GD101") == 0 and case.find("GD112") is not None:
         return f"No rollback is needed: the loss stays finite, so every update since step {case.onset} was skipped; mend the layer and go on from these weights"
+    if own.over(case):
+        return f"Nothing to roll back: the level is regained{own.by_step(case)}; return to {own.return_point(case)} only if it happens again"
     if own.from_start(case):
         return "Start again: there is no state before the fault to go back to"
     before = " (before the onset, not the peak)" if case.onset is not None else ""
@@ -163,8 +170,23 @@ def replay_batch(case: Case) -> str:
 
 
 def lower_lr(case: Case) -> str:
-    """Half the peak rate, as a figure when it was logged."""
+    """A rate that is known to be borne, as a figure when it was logged; where none is known, a way to find one."""
     peak, go = case.facts.peak_lr, "start again" if own.from_start(case) else "resume"
+    if own.over(case):
+        change = f" from {peak:.3g} to {peak / 2:.3g}" if peak else ""
+        return f"Should it happen again, lower the peak learning rate{change}"
+    borne = _borne(case)
+    if peak and borne is not None:
+        return (
+            f"Lower the peak learning rate from {peak:.3g} to {borne / 2:.2g}, half of what it was ({borne:.3g}) when training left its course, "
+            f"and {go}"
+        )
+    if case.pattern in NOT_LEARNING:
+        change = f" from {peak:.3g} to {peak / 10:.3g}" if peak else " tenfold"
+        return (
+            f"Lower the peak learning rate{change} and {go}; no rate of this run is known to work, so find it with a range test: raise it "
+            "exponentially over some hundred steps and take a tenth of the rate at which the loss is lowest"
+        )
     return (
         f"Lower the peak learning rate from {peak:.3g} to {peak / 2:.3g} and {go}"
         if peak
@@ -172,15 +194,44 @@ def lower_lr(case: Case) -> str:
     )
 
 
+NOT_LEARNING: Final = frozenset({"no_learning", "plateau"})
+"""Patterns of runs that do not learn at their rate: half of it may be as wrong."""
+
+
+def _borne(case: Case) -> float | None:
+    """The rate at which the run left its course while the rate was still rising to its peak; None elsewhere."""
+    finding = case.find("GD307", "GD104", "GD101", "GD103", "GD102", "GD201")
+    if finding is None:
+        return None
+    rate, share = finding.number("lr_at_onset"), finding.number("lr_share_of_peak")
+    if share is None and rate is not None and case.facts.peak_lr:
+        share = rate / case.facts.peak_lr
+    rising = (finding.number("lr_ratio") or 1.0) >= 1.0
+    return rate if rate and share is not None and share < 0.8 and rising else None
+
+
 def warm_up(case: Case) -> str:
-    """A warm-up of 1–5 % of the run."""
+    """A warm-up of 1–5 % of the run; empty where the run went astray long after one would have ended."""
     total = case.facts.config.get("total_steps", case.facts.last_step)
+    first, last = case.facts.first_step, case.facts.last_step
+    late = (
+        case.onset is not None
+        and first is not None
+        and last is not None
+        and case.onset - first > EARLY * (last - first)
+    )
+    if late and case.lead.code != "GD305" and case.context("GD305") is None:
+        return ""
     if isinstance(total, int | float) and total > 100:
         share = " (1–5 % of the run)" if total >= 1000 else ""
         return (
             f"Warm the learning rate up over {max(10, round(0.01 * total))}–{max(50, round(0.05 * total))} steps{share}"
         )
     return "Warm the learning rate up over 1–5 % of the run"
+
+
+EARLY: Final = 0.15
+"""Share of the run within which a longer warm-up changes anything: three times the longest usual one."""
 
 
 def keep_lr(case: Case) -> str:
@@ -216,6 +267,11 @@ def check_lr(case: Case) -> str:
 def after_rate(case: Case) -> str:
     """What updates at a rate that cannot be have spoilt; empty where another change is told of."""
     return roll_back(case) if case.find("GD309") is not None else ""
+
+
+def rewarm(case: Case) -> str:
+    """How to go on without the state; what has worn off needs nothing."""
+    return "" if own.over(case) else "If they are lost, re-warm the learning rate over a few hundred steps"
 
 
 def resume_again(case: Case) -> str:
@@ -255,7 +311,28 @@ def first_error(case: Case) -> str:
         return _compare_exits(case)
     if case.value("kind", "GD008") == "nccl_timeout" or case.number("timeouts", "GD009"):
         return "Find the rank that did not arrive: the first error of every rank, stack dumps (py-spy) or the NCCL flight recorder of all ranks"
-    return "Read the last lines before the exit and reproduce with one node and the same versions"
+    return at_the_end(case) or "Read the last lines before the exit and reproduce with one node and the same versions"
+
+
+def versions(case: Case) -> str:
+    """What else may have changed, where the last words name nothing."""
+    return "" if at_the_end(case) else "Check driver, CUDA and NCCL versions against the last good run"
+
+
+def go_on_from(case: Case) -> str:
+    """Where a run that was stopped goes on: from its last checkpoint, whatever stopped it."""
+    if case.lead.code != "GD008" or case.onset is None or never_ran(case) or case.facts.last_step is None:
+        return ""
+    saved = case.facts.checkpoint_before(case.onset + 1)
+    every = own.setting(case, "checkpoint_interval")
+    lost = (
+        f": {case.onset - saved} steps are lost"
+        if saved is not None
+        else f": up to {every:g} steps are lost"
+        if every
+        else ""
+    )
+    return f"Then resume from {f'the checkpoint of step {saved}' if saved is not None else 'the last checkpoint'}{lost}"
 
 
 def _compare_exits(case: Case) -> str:
@@ -335,7 +412,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "attention_logit_growth": (own.attention, roll_back, lower_lr),
     "output_logit_growth": (own.output, lower_lr),
     "optimizer_instability": (own.second_moment, roll_back, lower_lr, plain("Log update norms and second moments per layer: staleness shows 1–8 steps before the spike")),
-    "optimizer_state_lost": (own.restore_optimizer, plain("If they are lost, re-warm the learning rate over a few hundred steps")),
+    "optimizer_state_lost": (own.restore_optimizer, rewarm),
     "resume_mismatch": (resume_again, roll_back, plain("Check the checkpoint's path, step and hash, and that no key was missing when it was loaded")),
     "step_counter_lost": (own.restore_counter, own.apart_checkpoints),
     "loss_scale_lost": (own.restore_scale, plain("Check that the optimizer's moments came back as well: both are mostly saved, or lost, together")),
@@ -361,7 +438,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "flow_control": (plain("Tune PFC and ECN/DCQCN: check pause frames per priority and that training traffic is on the lossless priority"),),
     "link_fault": (mend_link,),
     "transport_fallback": (plain("Check the NCCL INFO lines: NVLink, GPUDirect RDMA and the right network interface must be in use; unset overrides of topology and transports"),),
-    "software_fault": (first_error, plain("Check driver, CUDA and NCCL versions against the last good run")),
+    "software_fault": (first_error, versions, go_on_from),
     "time_limit": (plain("Resume from the last checkpoint with a longer time limit, and save a checkpoint on the scheduler's warning signal"),),
     "dataloader_stall": (own.loader, plain("Match the slow steps with shard boundaries")),
     "periodic_pause": (own.pause,),

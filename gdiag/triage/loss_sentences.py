@@ -288,15 +288,30 @@ def first_after_restart(case: Case) -> str | None:
     return "the spike begins with the first row after a restart"
 
 
+ROWS_BEFORE: Final = 3
+"""Rows before an onset that a rise would take to be seen."""
+
+
 def no_run_up(case: Case) -> str | None:
     """A run-up that another finding of the incident saw is a run-up."""
     finding = case.find("GD101")
     if finding is None or finding.measure("without_run_up") is not True:
         return None
-    step = finding.where.step
+    step, rows = finding.where.step, case.facts.rows
     if step is not None and case.onset is not None and case.onset < step:
         return None
+    if step is not None and rows is not None and int((rows < step).sum()) < ROWS_BEFORE:
+        return None  # there is nothing that could have risen
     return "nothing rises in the rows before it"
+
+
+def lost_at_first(case: Case) -> str | None:
+    """A loss that is lost in the very first step, before anything was updated."""
+    finding = case.find("GD101")
+    first = case.facts.first_step
+    if finding is None or finding.where.step is None or first is None or not case.number("rows", "GD101"):
+        return None
+    return "the loss is lost in the first step, before any update" if finding.where.step == first <= 1 else None
 
 
 def gradient_first(case: Case) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gdiag.triage.case import Case
+from gdiag.triage.endings import at_the_end
 
 _NOTES: Final = {
     "GD109": "Nothing to do where the log is cut from a longer one or its steps are counted from elsewhere; else check that the checkpoint was loaded",
@@ -14,6 +15,7 @@ _NOTES: Final = {
     "GD210": "Nothing to change for the logits alone: growth from the first steps, or after gradients became unstable, follows the learning rate "
     "or the scale of the start; QK-norm bounds it",
     "GD305": "Nothing to change while the loss falls: hold the run against one that warms up (gdiag compare) where that matters",
+    "GD605": "Nothing to do while it is not throttled: compare airflow and fans with its neighbours before summer or a denser rack does",
     "GD702": "Nothing is broken: to gain what the switch can reduce, check NCCL_NVLS_ENABLE, the fabric manager and NCCL's lines about NVLS",
     "GD703": "No action on the hardware: compare with the same sweep off-hours, and look at large messages again if training uses them",
     "GD704": "Repeat with more iterations (-n) and cycles (-N) before looking for a cause",
@@ -29,6 +31,8 @@ _NOTES: Final = {
 
 def _rerun(case: Case) -> str:
     """What a benchmark whose output contradicts itself, or stopped, leaves to do: measure again so that it tells something."""
+    if (text := at_the_end(case)) is not None:
+        return f"{text}; then run again"
     if case.value("failure", "GD705") is not None:
         return "Look at NCCL's lines and the kernel log of the host that failed first, mend it, and run again with NCCL_DEBUG=WARN on all hosts"
     if case.value("ranks_measured", "GD705") is not None:

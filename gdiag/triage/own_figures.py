@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from gdiag.model import Severity
 from gdiag.reference.figures import distance
 from gdiag.triage.case import Case
 
@@ -27,6 +28,22 @@ def from_start(case: Case) -> bool:
     if case.onset is None or first is None or first > interval:
         return False
     return case.onset <= first + max(interval, FIRST_STEPS) and case.facts.checkpoint_before(case.onset) is None
+
+
+GOES_ON = frozenset({"GD101", "GD103", "GD104", "GD105", "GD112", "GD201", "GD401", "GD402", "GD403", "GD404", "GD606"})
+"""Findings, as alarms, after which what was left its level for a while is not all that happened."""
+
+
+def over(case: Case) -> bool:
+    """Whether the event passed by itself: the level is regained, and nothing that goes on belongs to it."""
+    goes_on = any(f.code in GOES_ON and f.severity > Severity.INFO for f in case.findings)
+    return case.lead.measure("recovered") is True and not goes_on
+
+
+def by_step(case: Case) -> str:
+    """When it was over, where that is known."""
+    back = case.number("recovery_step")
+    return f" by step {back:.0f}" if back is not None else ""
 
 
 def return_point(case: Case) -> str:
@@ -152,7 +169,9 @@ def check_order(case: Case) -> str:
 
 
 def restore_optimizer(case: Case) -> str:
-    """Resume again, with the state."""
+    """Resume again, with the state; what has worn off is not resumed again."""
+    if over(case):
+        return f"Save and load optimizer moments and step counter with the weights from now on; this resume is over, the loss is back{by_step(case)}"
     return f"Save and load optimizer moments and step counter with the weights; resume again from {return_point(case)} with them"
 
 

@@ -166,3 +166,82 @@ def test_a_lone_gradient_jump_asks_for_no_rollback() -> None:
         "No rollback" in ACTIONS[cause][k](made) for cause, k in (("lr_too_high", 1), ("optimizer_instability", 1))
     )
     assert ACTIONS["bad_batch"][0](made).startswith("The loss does not follow")
+
+
+def spiked(recovered: bool, *more: Finding, cause: str = "lr_too_high") -> tuple[str, ...]:
+    measures = (Measure("recovered", recovered), *((Measure("recovery_step", 290, "step"),) if recovered else ()))
+    lead = Finding("GD102", "loss-spike", Severity.WARNING, "a spike", Location(run="run", step=267), measures)
+    facts = RunFacts("run", first_step=0, last_step=900, checkpoints=(250,), peak_lr=3e-4)
+    given = Case(pattern="single_spike", lead=lead, findings=(lead, *more), facts=facts, onset=267, last=289)
+    return advise(given, sure(cause))
+
+
+@pytest.mark.parametrize(
+    "cause", ["lr_too_high", "optimizer_instability", "gradient_explosion", "attention_logit_growth"]
+)
+def test_what_is_over_is_not_rolled_back(cause: str) -> None:
+    over, lasting = spiked(True, cause=cause), spiked(False, cause=cause)
+    assert over[0].startswith("Nothing to roll back: the level is regained by step 290")
+    assert not any(text.startswith(("Roll back", "Lower the peak")) for text in over)
+    assert any(text.startswith("Roll back to the checkpoint of step 250") for text in lasting)
+
+
+def test_a_spike_that_a_divergence_follows_is_not_over() -> None:
+    grave = Finding("GD104", "loss-divergence", Severity.CRITICAL, "diverges", Location(run="run", step=300))
+    assert any(text.startswith("Roll back") for text in spiked(True, grave))
+
+
+def test_a_run_that_learns_nothing_at_its_rate_is_not_given_half_of_it() -> None:
+    lead = Finding("GD108", "loss-plateau", Severity.WARNING, "flat", Location(run="run", step=0, last_step=900))
+    facts = RunFacts("run", first_step=0, last_step=900, peak_lr=0.08)
+    told = advise(
+        Case(pattern="plateau", lead=lead, findings=(lead,), facts=facts, onset=0, last=900), sure("lr_too_high")
+    )
+    assert "from 0.08 to 0.008" in told[0]
+    assert "range test" in told[0]
+
+
+def test_a_rate_that_was_borne_while_it_rose_is_halved() -> None:
+    measures = (Measure("lr_at_onset", 4e-4), Measure("lr_share_of_peak", 0.13), Measure("lr_ratio", 1.1))
+    lead = Finding("GD104", "loss-divergence", Severity.CRITICAL, "diverges", Location(run="run", step=120), measures)
+    facts = RunFacts("run", first_step=0, last_step=2000, peak_lr=3e-3)
+    told = advise(Case(pattern="divergence", lead=lead, findings=(lead,), facts=facts, onset=120), sure("lr_too_high"))
+    assert "from 0.003 to 0.0002, half of what it was (0.0004)" in told[0]
+
+
+def test_a_longer_warm_up_is_no_advice_for_what_happens_late() -> None:
+    assert not any("Warm the learning rate" in text for text in spiked(False))
+
+
+def ended(text: str, step: int | None = 500) -> tuple[str, ...]:
+    measures = (Measure("kind", "exit"), Measure("text", text))
+    lead = Finding("GD008", "abnormal-exit", Severity.WARNING, "ends", Location(run="run", step=step), measures)
+    facts = RunFacts("run", first_step=0, last_step=step, checkpoints=(400,) if step else ())
+    return advise(
+        Case(pattern="abnormal_exit", lead=lead, findings=(lead,), facts=facts, onset=step), sure("software_fault")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("There are not enough slots available in the system to satisfy the 16", "slot for each rank"),
+        ("ModuleNotFoundError: No module named 'apex'", "what is missing on every host"),
+        ("OSError: [Errno 98] Address already in use", "MASTER_PORT"),
+        ("OSError: [Errno 28] No space left on device", "Free space"),
+        ("RuntimeError: CUDA error: device-side assert triggered", "CUDA_LAUNCH_BLOCKING"),
+        ("exitcode : -9 (pid: 3021)", "out-of-memory killer"),
+        ("Signals.SIGSEGV: 11 Segmentation fault (core dumped)", "backtrace"),
+        ("slurmstepd: error: *** JOB 17 ON n3 CANCELLED AT 2026-01-01T00:00:00 ***", "sacct"),
+    ],
+)
+def test_the_last_words_name_the_fix(text: str, asked: str) -> None:
+    told = ended(text)
+    assert asked in told[0]
+    assert not any("versions against" in action for action in told[1:])
+
+
+def test_a_run_that_was_stopped_goes_on_from_its_checkpoint_and_a_launch_that_failed_does_not() -> None:
+    assert ended("exitcode : -9")[1] == "Then resume from the checkpoint of step 400: 100 steps are lost"
+    assert len(ended("There are not enough slots available")) == 1
+    assert ended("ValueError: 3", None)[1].startswith("Check driver")

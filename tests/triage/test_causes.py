@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import exp
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -516,3 +517,24 @@ def test_batches_do_not_wear_off_slowly(half: float, every: int, against: bool) 
     causes = rank(spike(Measure("half_life", half), Measure("log_interval", every)))
     told = [text for cause in causes if cause.cause == "bad_batch" for text in cause.contradicts]
     assert any("wears off" in text for text in told) is against
+
+
+def lost(step: int, first: int = 0, facts_rows: int = 500) -> Case:
+    evidence = (Measure("rows", 40), Measure("without_run_up", True))
+    lead = Finding("GD101", "loss-not-finite", Severity.CRITICAL, "NaN", Location(run="run", step=step), evidence)
+    facts = RunFacts("run", first_step=first, rows=np.arange(first, first + facts_rows))
+    return Case("nonfinite", lead, (lead,), facts=facts, onset=step, last=facts_rows)
+
+
+def test_nothing_can_rise_before_the_first_row() -> None:
+    supports = {text for cause in rank(lost(0)) for text in cause.supports}
+    assert not any("nothing rises" in text for text in supports)
+    assert any("nothing rises" in text for cause in rank(lost(300)) for text in cause.supports)
+
+
+def test_no_rate_loses_a_loss_before_the_first_update() -> None:
+    def share(case: Case) -> float:
+        return next((cause.score for cause in rank(case) if cause.cause == "lr_too_high"), 0.0)
+
+    assert share(lost(0)) < share(lost(300))
+    assert share(lost(4000, first=4000)) >= share(lost(0))
