@@ -47,10 +47,8 @@ def analyze(run: RunView, *, z: float = 4.0, slow_share: float = 0.015, critical
 def _finding(run: RunView, view: LossView, event: LossEvent, z: float, critical_share: float) -> Finding:
     unit = unit_of(event)
     how = "rises slowly" if event.slow else "rises"
-    said = (
-        f"Loss {how} from {amount(event.level, unit)} to {amount(event.level_after, unit)} from step {event.onset_step} on "
-        "and does not come back"
-    )
+    back = "does not come back" if event.regained is None else f"is back only at step {event.step(event.regained)}"
+    said = f"Loss {how} from {amount(event.level, unit)} to {amount(event.level_after, unit)} from step {event.onset_step} on and {back}"
     grave = not event.slow or event.excess >= critical_share * event.gain
     severity = Severity.CRITICAL if grave else Severity.WARNING
     if multiplied(run, view, event) is not None:  # the same model, in another unit: GD113 says so

@@ -3,7 +3,8 @@
 What it checks
     Steps of at least `ratio` times the running median that stand `z` robust sigmas above it, outside every rhythm. They are
     reported by the part of the step that holds their time; steps that are slow because their values are not finite or
-    their update was skipped are set apart. Below `lost` of the time since they began, or fewer than `count`, they are a note.
+    their update was skipped are set apart. Below `lost` of the time since they began, or fewer than `count`, or
+    below `seconds` in all, they are a note.
 
 Why it matters
     Congestion, retransmission, a stalled loader or filesystem, and power brakes show in this way. It takes one slow worker
@@ -15,6 +16,8 @@ What to do
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,7 +34,13 @@ NAME = "slow-steps"
 NEEDS: tuple[str, ...] = ("steps.step_time|steps.time|steps.elapsed|steps.tokens_per_s|steps.samples_per_s",)
 
 
-def analyze(run: RunView, *, ratio: float = 1.25, lost: float = 0.02, count: int = 5) -> list[Finding]:
+def analyze(
+    run: RunView, *, ratio: float = 1.25, lost: float = 0.02, count: int = 5, seconds: float = timing.LITTLE_SECONDS
+) -> list[Finding]:
+    """At most a finding per part of the step that holds the time.
+
+    ratio: slow over usual, lost: share of the time since, count: steps, seconds: time lost, each from which it is a warning.
+    """
     view = run.step_times
     if view is None:
         return []
@@ -39,11 +48,13 @@ def analyze(run: RunView, *, ratio: float = 1.25, lost: float = 0.02, count: int
     for slow in view.slow:
         first = slow_steps.onset(slow.rows, len(view.times))
         rows = slow.rows[first:]
+        slow = replace(slow, seconds_lost=slow.seconds_lost - float(np.sum(slow.added[:first])))
         spent = float(np.sum(view.times.seconds[rows[0] :]))
         share = slow.seconds_lost / spent if spent > 0 else 0.0
         heavy = len(rows) >= count and share >= lost and slow.bad_values < 0.5 and slow.ratio >= ratio
         # The share of a lone step is large where the log ends soon after it.
         little = share < lost / 4 or len(rows) == 1
+        heavy = heavy and not timing.trifle(view, slow.seconds_lost, float(view.times.seconds.sum()), seconds)
         if not heavy and little and slow.worst < 2 * slow.before:
             continue
         found.append(_finding(run, view, slow, rows, share, heavy, lost))

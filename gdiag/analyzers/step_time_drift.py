@@ -40,7 +40,7 @@ def _finding(run: RunView, view: StepTimeView, slow: Slowdown, floor: float) -> 
     batch = timing.grown(run, view, slow)
     said = timing.rises(view, slow, f"from step {view.times.step[slow.start]} on", "drifts up", "drifts down")
     return Finding(
-        CODE, NAME, timing.severity(slow, batch), f"{said}{timing.held_by(slow)}{timing.with_batch(slow, batch)}",
+        CODE, NAME, timing.severity(view, slow, batch), f"{said}{timing.held_by(slow)}{timing.with_batch(slow, batch)}",
         timing.place(run, view, slow),
         (*timing.evidence(view, slow, 1 + floor, batch), Measure("kind_certain", slow.certain)),
     )  # fmt: skip

@@ -43,7 +43,7 @@ def analyze(run: RunView, *, floor: float = 0.05) -> list[Finding]:
             Finding(
                 CODE,
                 NAME,
-                timing.severity(slow, batch),
+                timing.severity(view, slow, batch),
                 f"{timing.rises(view, slow, f'at step {step}{until}')}{timing.held_by(slow)}{timing.with_batch(slow, batch)}",
                 timing.place(run, view, slow),
                 (

@@ -44,10 +44,26 @@ def grown(run: RunView, view: StepTimeView, slow: Slowdown) -> Growth | None:
     return growth(run.series("loss"), run.grad_norm, run.series("lr"), *at, slow.ratio)
 
 
-def severity(slow: Slowdown, seen: Growth | None) -> Severity:
-    """A note where steps have more to do, as far as that can be told."""
+LITTLE_SECONDS: Final = 60.0
+"""Time lost below which what is over is a trifle, whatever its share of a short run."""
+LITTLE_SHARE: Final = 0.005
+MUCH_SECONDS: Final = 600.0
+"""Share of the run's time below which it is one, unless it comes to that many seconds."""
+
+
+def trifle(view: StepTimeView, lost: float, whole: float, little: float = LITTLE_SECONDS) -> bool:
+    """Whether the time lost of the `whole` is worth knowing only; of a throughput, whose seconds are those of one token, by its share."""
+    share = lost / max(whole, 1e-300)
+    if view.times.rate:
+        return share < LITTLE_SHARE
+    return lost < little or (share < LITTLE_SHARE and lost < MUCH_SECONDS)
+
+
+def severity(view: StepTimeView, slow: Slowdown, seen: Growth | None) -> Severity:
+    """A note where steps have more to do, as far as that can be told, and where what is over cost next to nothing."""
     planned = by_design(slow) or (seen is not None and seen.verdict == "grown")
-    return Severity.INFO if planned else Severity.WARNING
+    over = slow.kind == "bump" and trifle(view, slow.seconds_lost, float(view.times.seconds.sum()) * view.interval)
+    return Severity.INFO if planned or over else Severity.WARNING
 
 
 def with_batch(slow: Slowdown, seen: Growth | None) -> str:
@@ -86,7 +102,7 @@ def slowest(view: StepTimeView, slow: Slowdown) -> str:
 def evidence(view: StepTimeView, slow: Slowdown, limit: float, batch: Growth | None = None) -> tuple[Measure, ...]:
     """Figures of a slowdown: ratio, levels, noise, the part that holds the time, what it cost, what the batch has to do with it."""
     rate = view.times.rate
-    planned = severity(slow, batch) is Severity.INFO and slow.kind in ("shift", "bump", "drift")
+    planned = by_design(slow) or (batch is not None and batch.verdict == "grown")
     unit = f"s/{rate.removesuffix('s_per_s')}" if rate else "s"
     told = [
         Measure("ratio", round(slow.ratio, 4), "", limit),

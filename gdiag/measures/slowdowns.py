@@ -8,6 +8,7 @@ from typing import Final, Literal
 import numpy as np
 
 from gdiag.measures import levels, slow_steps
+from gdiag.measures.curves import Floats
 from gdiag.measures.levels import Kind
 from gdiag.measures.segments import Ints
 from gdiag.measures.slow_steps import Rhythm, SlowSteps
@@ -41,6 +42,8 @@ class Slowdown:
     certain: bool = True
     rows: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """The slow steps, for slow steps and rhythms."""
+    added: Floats = field(default_factory=lambda: np.empty(0))
+    """What each of `rows` takes beyond the usual."""
     bad_values: float = 0.0
     """Share of the slow steps with a non-finite loss or gradient or a skipped update."""
 
@@ -72,8 +75,12 @@ def view(times: StepTimes, *, floor: float = 0.05, ratio: float = 1.25, z: float
     plain = times.judged & ~times.bad_values
     if found.dense is not None:
         plain[found.dense.rows] = False
+    usual = plain.copy()
+    usual[found.at] = False
     found_levels = levels.find(times.seconds, plain, floor=floor)
-    risen = tuple(_changed(times, c, interval) for c in found_levels.changes if c.kind != "wander" and c.ratio > 1)
+    risen = tuple(
+        _changed(times, c, interval, usual) for c in found_levels.changes if c.kind != "wander" and c.ratio > 1
+    )
     regular = slow_steps.rhythms(times, found)
     rest = found.at
     for rhythm in regular:
@@ -86,7 +93,7 @@ def view(times: StepTimes, *, floor: float = 0.05, ratio: float = 1.25, z: float
     )  # fmt: skip
 
 
-def _changed(times: StepTimes, change: levels.Change, interval: float) -> Slowdown:
+def _changed(times: StepTimes, change: levels.Change, interval: float, plain: Bools) -> Slowdown:
     index = np.arange(len(times))
     inside = (index >= change.start) & (index <= change.end)
     if change.kind == "drift":  # the part that drifts is clearest where it has drifted furthest
@@ -97,9 +104,13 @@ def _changed(times: StepTimes, change: levels.Change, interval: float) -> Slowdo
     share, shares = excess_share(times, inside, before)
     stretch = times.seconds[change.start : change.end + 1]
     load = _load_ratio(times, inside, before)
+    added = stretch - change.before * max(1.0, load or 1.0)
+    own = plain[change.start : change.end + 1]
+    # Single slow steps within it have a cost of their own.
+    lost = float(np.sum(np.where(own, added, np.median(added[own]) if own.any() else 0.0)))
     return Slowdown(
         change.kind, change.start, change.end, change.before, change.after, float(np.max(stretch)), share, shares,
-        float(np.sum(np.maximum(0.0, stretch - change.before * max(1.0, load or 1.0)))) * interval, load, change.certain,
+        max(0.0, lost) * interval, load, change.certain,
     )  # fmt: skip
 
 
@@ -112,7 +123,7 @@ def _slow(times: StepTimes, found: SlowSteps, rows: Ints, kind: Literal["slow st
     return Slowdown(
         kind, int(rows[0]), int(rows[-1]), float(np.median(found.usual[rows])), float(np.median(seconds)),
         float(np.max(seconds)), share, shares, float(np.sum(seconds - found.usual[rows])),
-        _load_ratio(times, inside, usual), rows=rows, bad_values=float(np.mean(times.bad_values[rows])),
+        _load_ratio(times, inside, usual), rows=rows, added=seconds - found.usual[rows], bad_values=float(np.mean(times.bad_values[rows])),
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from gdiag.analyzers import slow_steps
 from gdiag.model import Severity
@@ -80,3 +81,18 @@ def test_a_throughput_alone_is_told_in_its_own_unit() -> None:
     assert "the slowest at " in finding.message
     assert " samples/s" in finding.message
     assert finding.measure("seconds_lost") is None
+
+
+def test_a_few_seconds_in_all_are_a_note() -> None:
+    fast = {name: np.asarray(values) / 100 for name, values in stalled().items() if name.endswith("_time")}
+    (finding,) = slow_steps.analyze(made_runs.view(fast))
+    assert (finding.number("seconds_lost") or 0) < 60
+    assert finding.severity is Severity.INFO
+    (counted,) = slow_steps.analyze(made_runs.view(fast), seconds=0.5)
+    assert counted.severity is Severity.WARNING
+
+
+def test_the_cost_is_that_of_the_steps_that_are_counted() -> None:
+    (finding,) = slow_steps.analyze(made_runs.view(stalled()))
+    count, before, ratio = (finding.number(name) or 0 for name in ("slow_steps", "level_before", "ratio"))
+    assert finding.number("seconds_lost") == pytest.approx(count * before * (ratio - 1), rel=0.05)

@@ -121,3 +121,19 @@ def test_a_throughput_alone_is_told_in_its_own_unit() -> None:
     assert finding.message.startswith("throughput falls by 20.")
     assert finding.message.endswith(" tokens/s")
     assert finding.measure("seconds_lost") is None
+
+
+def test_what_is_over_and_cost_a_few_seconds_is_a_note() -> None:
+    brief = step_time_shift.analyze(made_runs.view({"step_time": shifted(800, 1.3, 1300) / 100}))
+    lasting = step_time_shift.analyze(made_runs.view({"step_time": shifted() / 100}))
+    assert [f.severity for f in (*brief, *lasting)] == [Severity.INFO, Severity.WARNING]
+
+
+def test_the_cost_is_the_excess_of_its_steps_without_single_slow_ones() -> None:
+    seconds = shifted(800, 1.3, 1300)
+    plain = step_time_shift.analyze(made_runs.view(timed(seconds)))[0]
+    seconds[[900, 1000, 1100]] *= 20
+    outliers = step_time_shift.analyze(made_runs.view(timed(seconds)))[0]
+    before = plain.number("level_before") or 0
+    assert plain.number("seconds_lost") == pytest.approx(500 * 0.3 * before, rel=0.05)
+    assert outliers.number("seconds_lost") == pytest.approx(plain.number("seconds_lost"), rel=0.05)
