@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gdiag.model import Cost, Finding, Incident, Severity
+from gdiag.model import Cost, Finding, Incident, Pattern, Severity
 from gdiag.triage.actions import advise, deciding
 from gdiag.triage.case import Case
 from gdiag.triage.causes import rank
@@ -85,8 +85,12 @@ def _ended(case: Case, began: float | None) -> float | None:
     return own if own is not None and began is not None and own >= (last or began) else last
 
 
-POINTS: Final = frozenset({"GD117", "GD302", "GD306"})
+POINTS: Final = frozenset({"GD115", "GD117", "GD302", "GD306"})
 """Findings about one row, whose consequences have findings of their own."""
+FREE: Final[frozenset[Pattern]] = frozenset({"log_quality", "memory_growth", "parameter_growth", "scale_mismatch"})
+"""Patterns of runs that train on meanwhile: their steps are not lost."""
+TIMED: Final = ("GD5", "GD6")
+"""Beginnings of codes whose cost is the time that steps take longer, and no step."""
 
 
 def _cost(case: Case) -> Cost:
@@ -95,8 +99,10 @@ def _cost(case: Case) -> Cost:
     What is only worth knowing costs nothing, unless its finding says what it took; neither does what only changes numbers
     (a step counter, a schedule) or a gap in the log.
     """
-    lost = case.number("seconds_lost")
-    if case.onset is None or (case.severity is Severity.INFO and lost is None) or case.lead.code in POINTS:
+    lost = case.number("seconds_lost", case.lead.code) or case.number("seconds_lost")
+    trained = case.pattern in FREE or case.value("training_finite", case.lead.code) is True
+    unknown = lost is None and (case.severity is Severity.INFO or case.lead.code.startswith(TIMED))
+    if case.onset is None or unknown or trained or case.lead.code in POINTS:
         return Cost()
     back = case.number("recovery_step")
     end = back if back is not None else None if case.last is None else case.last + 1

@@ -38,17 +38,18 @@ def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
         return (f"{devices_own} ({case.value('port', code)}{_host(case)})",)
     chosen: list[str] = []
     for position, cause in enumerate(causes[:2]):
-        if position and cause.score < SECOND:
-            break
+        if position and (cause.score < SECOND or (cause.basis == "prior" and cause.score < CLOSE * causes[0].score)):
+            break  # how common a cause is elsewhere asks for nothing here
         actions = ACTIONS.get(cause.cause, ())
         if own.over(case):  # that nothing is to be undone comes before what to change
-            undone = (roll_back,) if roll_back in actions and not position else ()
-            actions = (*undone, *(action for action in actions if action is not roll_back))
+            undone = tuple(action for action in (roll_back, unless_loaded) if action in actions and not position)
+            actions = (*undone, *(action for action in actions if action not in {roll_back, unless_loaded}))
         for action in actions[: 4 if position == 0 else 1]:
             if slight and action in _GRAVE:
                 continue
             text = action(case)
-            if text and text not in chosen:
+            restarts = text.startswith("Start again") and any("start again" in told for told in chosen)
+            if text and text not in chosen and not restarts:
                 chosen.append(text)
     return tuple(chosen)
 
@@ -84,14 +85,26 @@ def roll_back(case: Case) -> str:
         return "No rollback is needed for an error that the hardware handled"
     if lone_jump(case) is not None:
         return "No rollback is needed: the gradient is back at once and the loss does not follow"
-    if case.number("rows", "GD101") == 0 and case.find("GD112") is not None:
-        return f"No rollback is needed: the loss stays finite, so every update since step {case.onset} was skipped; mend the layer and go on from these weights"
+    if _skipped(case):
+        return f"No rollback is needed: the loss stays finite, so every update since step {case.onset} was skipped and the weights are those of then"
     if own.over(case):
-        return f"Nothing to roll back: the level is regained{own.by_step(case)}; return to {own.return_point(case)} only if it happens again"
+        again = "" if own.from_start(case) else f"; return to {own.return_point(case)} only if it happens again"
+        return f"Nothing to roll back: the level is regained{own.by_step(case)}{again}"
     if own.from_start(case):
         return "Start again: there is no state before the fault to go back to"
     before = " (before the onset, not the peak)" if case.onset is not None else ""
     return f"Roll back to {own.return_point(case)}{before}"
+
+
+def _skipped(case: Case) -> bool:
+    """Whether all that is not finite are gradients whose updates the scaler skipped."""
+    lost = case.find("GD101")
+    scaled = case.find("GD112") is not None
+    return (
+        scaled
+        and (case.number("rows", "GD101") == 0 or (lost is None and case.lead.code == "GD112"))
+        and not case.find(*MOVED[1:])
+    )
 
 
 def return_or_evaluate(case: Case) -> str:
@@ -133,7 +146,7 @@ def restore_loader(case: Case) -> str:
     """Where the data are read twice: at a resume, or by one rank for ever."""
     if case.value("kind", "GD402") == "sinks":
         return f"Compare the sample ids and the loader's workers of rank {case.rank} with another rank's since step {case.onset}: it may be given the same batch again and again; the other ranks' gradients were averaged with it"
-    return "Restore the loader's position at resume and drop the samples already seen"
+    return own.drop_repeated(case)
 
 
 def keep_going(case: Case) -> str:
@@ -203,9 +216,12 @@ def _borne(case: Case) -> float | None:
     finding = case.find("GD307", "GD104", "GD101", "GD103", "GD102", "GD201")
     if finding is None:
         return None
+    peak = case.facts.peak_lr
     rate, share = finding.number("lr_at_onset"), finding.number("lr_share_of_peak")
-    if share is None and rate is not None and case.facts.peak_lr:
-        share = rate / case.facts.peak_lr
+    if peak and rate is None and share is not None:
+        rate = share * peak
+    if peak and share is None and rate is not None:
+        share = rate / peak
     rising = (finding.number("lr_ratio") or 1.0) >= 1.0
     return rate if rate and share is not None and share < 0.8 and rising else None
 
@@ -279,13 +295,23 @@ def resume_again(case: Case) -> str:
     return check_lr(case) if case.lead.code in {"GD302", "GD306"} else own.load_again(case)
 
 
+def unless_loaded(case: Case) -> str:
+    """A rollback where no checkpoint is to be loaded again anyway."""
+    return "" if resume_again(case).startswith(("Load ", "Save and load")) and not own.over(case) else roll_back(case)
+
+
 def drain_gpu(case: Case) -> str:
     """Which device to take out."""
     if _handled(case):
         return "Nothing to drain for a non-fatal error by itself: read the link's counters again, and look at the switch or GPU if it returns"
     device = _device(case)
-    it, returns = ("them", "they return") if device.startswith("the GPUs") else ("it", "it returns")
+    it, returns = ("them", "they return") if device.startswith(("the GPUs", "all ")) else ("it", "it returns")
     return f"Drain {device}, reset {it} and run the vendor's field diagnostics before {returns}"
+
+
+def drain_one(case: Case) -> str:
+    """One GPU alone may be at fault; what holds all of a host is not theirs."""
+    return drain_gpu(case) if case.gpu is not None else ""
 
 
 def _handled(case: Case) -> bool:
@@ -302,7 +328,11 @@ def _device(case: Case) -> str:
     bus = case.value("bus_id", "GD404")
     if isinstance(bus, str) and ":" in bus:
         return f"the {'switch' if case.value('sxid', 'GD404') is not None else 'GPU'} at {bus}{host}"
-    return f"the GPUs{host}" if host else "the GPUs in question"
+    count, total = case.number("gpus"), case.number("gpus_total")
+    several = f"all {count:.0f} GPUs" if count is not None and count == total else "the GPUs"
+    if host or several != "the GPUs":
+        return f"{several}{host}"
+    return "the GPUs in question" if case.facts.last_step is None else "the GPUs of the run"
 
 
 def first_error(case: Case) -> str:
@@ -346,8 +376,8 @@ def compare_ranks(case: Case) -> str:
     """Make a suspicion of corruption a proof or drop it."""
     if case.pattern == "wrong_results":
         return "Take the nodes out of use and halve the ranks until the GPU, link or host that the fault needs is found"
-    who = f"rank {case.rank}" if case.rank is not None else "each rank"
-    return f"Re-run the step on {who}'s node and on another with the same batch and weights and compare gradients{_where(case)} bit by bit"
+    who = f"rank {case.rank}'s node" if case.rank is not None else "the same node"
+    return f"Re-run the step on {who} and on another with the same batch and weights and compare gradients{_where(case)} bit by bit"
 
 
 def mend_link(case: Case) -> str:
@@ -393,8 +423,17 @@ def connect_layer(case: Case) -> str:
     return f"Check that {layer} is in the optimizer, not frozen by accident, and connected to the loss"
 
 
+def bf16(case: Case) -> str:
+    """The format with the wider range; empty where training itself stays finite."""
+    if case.value("training_finite", "GD111") is True:
+        return ""
+    return "Train in BF16, with LayerNorm, softmax and the loss in FP32; with fp16 check the loss scaling"
+
+
 def bisect_layer(case: Case) -> str:
-    """A minimal reproduction of the layers named."""
+    """A minimal reproduction of the layers named; empty where training itself stays finite."""
+    if case.value("training_finite", "GD111") is True:
+        return ""
     return f"Reproduce the step with only {case.layer or 'the first non-finite layers'} and NaN checks on its inputs, weights and outputs"
 
 
@@ -407,16 +446,16 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "lr_decayed_early": (keep_lr, roll_back),
     "lr_too_low": (raise_lr, plain("Check that every parameter is in the optimizer and that weight updates are about 1e-3 of the weights")),
     "gradient_explosion": (own.clip, roll_back, lower_lr, plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck")),
-    "numeric_overflow": (plain("Train in BF16, with LayerNorm, softmax and the loss in FP32; with fp16 check the loss scaling"), bisect_layer, return_or_evaluate, plain("Check the loss for log(0), 0/0 and empty targets in the batch of the onset")),
+    "numeric_overflow": (bf16, bisect_layer, return_or_evaluate, plain("Check the loss for log(0), 0/0 and empty targets in the batch of the onset")),
     "loss_scale_collapse": (plain("Train in BF16, or find the first overflowing layer before touching the loss scaler"), roll_back, own.loss_scale, bisect_layer),
-    "attention_logit_growth": (own.attention, roll_back, lower_lr),
+    "attention_logit_growth": (own.attention, roll_back),
     "output_logit_growth": (own.output, lower_lr),
     "optimizer_instability": (own.second_moment, roll_back, lower_lr, plain("Log update norms and second moments per layer: staleness shows 1–8 steps before the spike")),
     "optimizer_state_lost": (own.restore_optimizer, rewarm),
-    "resume_mismatch": (resume_again, roll_back, plain("Check the checkpoint's path, step and hash, and that no key was missing when it was loaded")),
+    "resume_mismatch": (resume_again, unless_loaded, plain("Check the checkpoint's path, step and hash, and that no key was missing when it was loaded")),
     "step_counter_lost": (own.restore_counter, own.apart_checkpoints),
     "loss_scale_lost": (own.restore_scale, plain("Check that the optimizer's moments came back as well: both are mostly saved, or lost, together")),
-    "data_repeated": (restore_loader, inspect_batch),
+    "data_repeated": (restore_loader, plain("Save the loader's state (epoch, position, seed of the shuffle) with each checkpoint, and log sample ids to see that it holds")),
     "data_order": (own.check_order, inspect_batch),
     "config_change": (own.compare_settings, after_rate),
     "lr_batch_mismatch": (own.scale_rate,),
@@ -430,7 +469,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "hardware_fault": (drain_gpu, roll_back, plain("Keep the kernel log and `nvidia-smi -q` of the node for the vendor")),
     "thermal_throttling": (cool, plain("Lower the power limit by 5–10 % until cooling is fixed: it costs less clock than throttling"), plain("Stagger the load of neighbouring nodes if a whole rack is hot")),
     "power_cap": (plain("Restore the power limit (`nvidia-smi -pl`) to the board's default, or accept the lower clock that it costs"), plain("Ask the data centre whether the limit is a policy")),
-    "power_brake": (plain("Call the data centre: an external power brake means PSU, PDU or rack power, not GPU heat"), drain_gpu),
+    "power_brake": (plain("Call the data centre: an external power brake means PSU, PDU or rack power, not GPU heat"), drain_one),
     "straggler": (lambda c: f"Replace or drain {_device(c)}; check clocks, PCIe and NVLink state there, and the host's CPU load", plain("Compare per-rank compute time: in synchronous training the slow rank waits least in collectives")),
     "network_congestion": (plain("Run nccl-tests off-hours and under load and compare size by size"), plain("Check port error and wait counters (`perfquery -x`, `ibdiagnet`) on the path"), plain("Tune ECN/DCQCN and PFC on RoCE, and isolate storage traffic")),
     "oversubscribed_fabric": (plain("Add spine capacity, or lower the data-parallel degree across the oversubscribed tier"), plain("Place each job's ranks under as few leaf switches as possible")),

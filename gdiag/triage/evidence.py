@@ -24,6 +24,7 @@ from gdiag.triage.loss_sentences import (
     leaps,
     learns_again,
     lost_at_first,
+    lost_in_validation,
     no_after_effect,
     no_run_up,
     quiet_gradient,
@@ -279,7 +280,7 @@ RULES: Final[tuple[Rule, ...]] = (
     # A model initialized rightly knows nothing and is sure of nothing: its first loss is that of a guess.
     Rule("bad_initialization", "loss", 3.0, at_least("first_over_guess", 3, "the first loss is {:.0f} times what guessing costs: the untrained model is sure of wrong answers", "GD107", "GD108")),
     Rule("overfitting", "loss", 2.2, found("GD110")),
-    Rule("numeric_overflow", "loss", 3.0, found("GD111")),
+    Rule("numeric_overflow", "loss", 3.0, lost_in_validation),
     Rule("overfitting", "loss", -2.2, found("GD111")),
     # What shows in validation alone is in its data or in the code that evaluates, not in the model.
     Rule("config_change", "loss", 2.6, found("GD119")),

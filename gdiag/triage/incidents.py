@@ -91,6 +91,9 @@ SLOWED: Final = frozenset({"GD501", "GD502", "GD504"})
 UNTIMED: Final = frozenset({"GD601", "GD603", "GD604"})
 """What telemetry without a clock says of slow GPUs, and what it does to the steps."""
 
+UNSTEADY: Final = frozenset({"GD102", "GD103", "GD104", "GD105", "GD109", "GD302", "GD307"})
+"""Findings of a loss, or a rate, that is away from its course for a stretch."""
+
 NEAR_ROWS: Final = 10
 """Logged rows within which two findings of one room count as one event: the spike scan merges hot rows over the same gap."""
 
@@ -152,6 +155,7 @@ def group(findings: tuple[Finding, ...], facts: RunFacts) -> list[list[Finding]]
     _absorb_learning(groups)
     _absorb_exit(groups, facts)
     _absorb_rows(groups)
+    _absorb_validation(groups)
     for finding in findings:
         if finding.code not in PATTERN:
             rated = [g for g in groups if g.codes & RATED] if finding.code == "GD301" else groups
@@ -296,6 +300,28 @@ def _absorb_rows(groups: list[Group]) -> None:
     for other in [g for g in groups if g.room == "model" and g is not home and all(of_batch(f) for f in g.members)]:
         home.members += other.members
         groups.remove(other)
+    around = next((g for g in groups if g is not home and g.room == "model" and _holds(g, rows)), None)
+    if around is not None:
+        around.members += home.members
+        groups.remove(home)
+
+
+def _holds(group: Group, rows: Sequence[str]) -> bool:
+    """Whether an event that shows in the loss lasts over all of `rows`: what stands out meanwhile is its doing, no batch's."""
+    alarms = [f for f in group.members if f.code in UNSTEADY and f.severity > Severity.INFO]
+    steps = [int(row) for row in rows if row.lstrip("-").isdigit()]
+    lasts = [last for f in group.members if (last := _end(f)) is not None]
+    return bool(alarms and steps and lasts) and group.start <= min(steps) and max(steps) <= max(lasts)
+
+
+def _absorb_validation(groups: list[Group]) -> None:
+    """Validation that is lost after the training loss was is no event of its own."""
+    lost = next((g for g in groups if g.codes & {"GD101", "GD116"} and g.end == float("inf")), None)
+    own = next((g for g in groups if g.codes == {"GD111"}), None)
+    if lost is None or own is None or own.members[0].measure("training_finite") is not False or own.start < lost.start:
+        return
+    lost.members += own.members
+    groups.remove(own)
 
 
 def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts) -> Case:
@@ -304,7 +330,7 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
     known = any(f.code in TAKEN_UP and f.severity > Severity.INFO for f in named)
     lead = min((f for f in named if not (known and f.code in FOLLOWS)), key=_precedence)
     spread = frozenset() if lead.code in LEARNING else LEARNING
-    events = [f for f in members if f is lead or _surge(f) or f.code not in ALONE | spread | {"GD008"}]
+    events = [f for f in members if f is lead or _surge(f) or _dies(f) or f.code not in ALONE | spread | {"GD008"}]
     alarms = [f for f in events if f.severity >= min(lead.severity, Severity.WARNING)] or events
     if lead.code not in HINTS:  # what is said of the whole run dates nothing that has an onset of its own
         alarms = [f for f in alarms if f is lead or f.measure("from_start") is not True]
@@ -325,9 +351,17 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
         onset=min(steps, default=None), last=_last(lead, max((s for s in lasts if s is not None), default=None), facts),
         layer=_layer(members, lead), rank=_first([lead.where.rank, *(f.where.rank for f in members)]),
         host=_first([lead.where.host, *(f.where.host for f in members)]),
-        gpu=_first([lead.where.gpu, *(f.where.gpu for f in members)]), data=_window(members, min(steps, default=None), facts),
+        gpu=_first([lead.where.gpu, *(f.where.gpu for f in members)]), data=_window(members, min(steps, default=None), _pattern(lead), facts),
     )  # fmt: skip
 
+
+STRETCHES: Final[frozenset[Pattern]] = frozenset(
+    {
+        "plateau", "no_learning", "eval_divergence", "vanishing_gradient", "dead_layer", "parameter_growth", "lr_schedule",
+        "lr_discontinuity", "rank_mismatch", "scale_mismatch", "log_quality",
+    }
+)  # fmt: skip
+"""Patterns that no batch brings about: the samples of their first step say nothing."""
 
 LASTING: Final = frozenset({"GD102", "GD104", "GD105", "GD109"})
 """Losses that leave their level: where they do not come back the incident lasts on, however soon the new level is the usual one."""
@@ -400,12 +434,12 @@ def _first(values: Sequence[T | None]) -> T | None:
     return next((value for value in values if value is not None), None)
 
 
-def _window(members: list[Finding], onset: int | None, facts: RunFacts) -> DataWindow | None:
+def _window(members: list[Finding], onset: int | None, pattern: Pattern, facts: RunFacts) -> DataWindow | None:
     """The samples that a finding names, else those of the onset's step where ids are logged."""
     for finding in members:
         first, last = finding.number("sample_start"), finding.number("sample_end")
         if first is not None and last is not None:
             return DataWindow(int(first), int(last))
-    if onset is None or all(_room(f) != "model" for f in members):
+    if onset is None or pattern in STRETCHES or all(_room(f) != "model" for f in members):
         return None
     return facts.windows.get(onset)

@@ -314,10 +314,16 @@ def lost_at_first(case: Case) -> str | None:
     return "the loss is lost in the first step, before any update" if finding.where.step == first <= 1 else None
 
 
+def lost_in_validation(case: Case) -> str | None:
+    """A validation loss that is not finite where nothing says that training's was lost before."""
+    finding = case.find("GD111")
+    return finding.message if finding is not None and case.find("GD101", "GD116") is None else None
+
+
 def gradient_first(case: Case) -> str | None:
     """A gradient that is lost before the loss, or without it."""
-    if case.value("gradient_first", "GD101") is not True:
-        return None
+    if case.value("gradient_first", "GD101") is not True or case.find("GD116") is not None:
+        return None  # zeros that stand for NaN keep no order
     alone = case.number("rows", "GD101") == 0
     return "the gradient is not finite while the loss is" if alone else "the gradient is non-finite before the loss"
 

@@ -61,6 +61,11 @@ def note(case: Case) -> str | None:
         return (
             "No action: whoever stopped the run, or its launcher, knows why; steps since the last checkpoint are lost"
         )
+    if case.lead.code == "GD203":
+        return (
+            f"Nothing to do where {case.layer or 'these layers'} {'is' if case.layer else 'are'} frozen on purpose, as in fine-tuning; else check "
+            "requires_grad and the optimizer's parameter groups"
+        )
     if case.lead.code == "GD309":
         return _unused_rate(case)
     if case.lead.code == "GD705":

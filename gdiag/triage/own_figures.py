@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from gdiag.model import Severity
+from gdiag.model import Finding, Severity
 from gdiag.reference.figures import distance
 from gdiag.triage.case import Case
 
@@ -36,13 +36,21 @@ GOES_ON = frozenset({"GD101", "GD103", "GD104", "GD105", "GD112", "GD201", "GD40
 
 def over(case: Case) -> bool:
     """Whether the event passed by itself: the level is regained, and nothing that goes on belongs to it."""
-    goes_on = any(f.code in GOES_ON and f.severity > Severity.INFO for f in case.findings)
-    return case.lead.measure("recovered") is True and not goes_on
+    alarms = [f for f in case.findings if f.code in GOES_ON and f.severity > Severity.INFO]
+    goes_on = any(f.code == "GD103" or not _back(f) for f in alarms)  # what comes again and again is not over between
+    jumped = case.lead.code == "GD302" and case.lead.measure("lasts") is False
+    spiked = [f for f in case.findings if f.code == "GD102"]
+    return not goes_on and (_back(case.lead) or (jumped and bool(spiked) and all(_back(f) for f in spiked)))
+
+
+def _back(finding: Finding) -> bool:
+    """Whether the level of before is regained, at once or later."""
+    return finding.measure("recovered") is True or finding.number("regained_step") is not None
 
 
 def by_step(case: Case) -> str:
     """When it was over, where that is known."""
-    back = case.number("recovery_step")
+    back = case.number("recovery_step") or case.number("regained_step")
     return f" by step {back:.0f}" if back is not None else ""
 
 
@@ -73,6 +81,8 @@ def clip(case: Case) -> str:
 
 def rate_before(case: Case) -> str:
     """The rate that was due where it jumped."""
+    if over(case):
+        return ""
     before = case.number("lr_before", "GD302", "GD306")
     rate = f" of {before:.3g} that was due there" if before is not None and before > 0 else " of before the jump"
     return f"Resume with the learning rate{rate}"
@@ -175,6 +185,12 @@ def restore_optimizer(case: Case) -> str:
     return f"Save and load optimizer moments and step counter with the weights; resume again from {return_point(case)} with them"
 
 
+def drop_repeated(case: Case) -> str:
+    """Which samples are not to be read once more."""
+    seen = f" {case.data.first_sample}–{case.data.last_sample - 1}" if case.data is not None else " already seen"
+    return f"Restore the loader's position at resume and drop the samples{seen}"
+
+
 def restore_counter(case: Case) -> str:
     """The step to resume with."""
     before = case.number("step_before", "GD117")
@@ -201,6 +217,8 @@ def load_again(case: Case) -> str:
     if kind == "older_checkpoint" or (kind is None and (like is not None or case.find("GD208") is not None)):
         seen = f": its loss goes on from about step {like:.0f}" if like is not None else ""
         return f"Load {return_point(case)} again{seen}; check the path and the step saved inside the checkpoint"
+    if kind == "fresh_model" and over(case):
+        return f"Before the next resume list the keys that are missing or unexpected: at step {case.onset} the weights were not loaded"
     if kind == "fresh_model":
         return f"Load {return_point(case)} again and list the keys that are missing or unexpected: the weights were not loaded"
     return compare_resumed(case)

@@ -74,6 +74,8 @@ def title(case: Case) -> str:
         name = "Gradients of many layers rise together"
     if case.lead.code == "GD201" and case.severity is Severity.INFO:
         name = "Gradient norm rises"
+    if case.lead.code == "GD307" and case.lead.measure("recovered") is True:
+        name = "Training is unstable at its learning rate"
     if case.lead.code == "GD209":
         name = "Update norm surges" if case.pattern == "gradient_explosion" else "Updates out of their usual range"
     if case.lead.code in {"GD501", "GD502"} and case.severity is Severity.INFO:
@@ -99,7 +101,7 @@ LOST: Final = {
 
 def _lost(case: Case) -> str:
     """What is not finite: the loss where it ever is not, else what is."""
-    if case.number("rows", "GD101") or case.value("loss_nonfinite", "GD204") is True:
+    if case.find("GD116") or case.number("rows", "GD101") or case.value("loss_nonfinite", "GD204") is True:
         return "Loss is not finite"
     if case.lead.code == "GD204":
         parameters = case.lead.measure("parameters_nonfinite") is True
@@ -113,6 +115,14 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:] if first.isalpha() else text
 
 
+AT: Final = frozenset(
+    {
+        "abnormal_exit", "single_spike", "nonfinite", "lr_discontinuity", "resume_jump", "parameter_jump", "rank_mismatch",
+    }
+)  # fmt: skip
+"""Patterns that happen at a step; the others begin there."""
+
+
 def _when(case: Case) -> str:
     if case.onset is None:
         return ""
@@ -123,15 +133,8 @@ def _when(case: Case) -> str:
         return f"at step {lead}, unstable from step {case.onset}"
     if case.lead.measure("kind") == "advanced_twice" or case.lead.code == "GD309":
         return f"from step {case.onset}"
-    if case.lead.code in {"GD206", "GD118"} or case.pattern in {
-        "abnormal_exit",
-        "single_spike",
-        "nonfinite",
-        "lr_discontinuity",
-        "resume_jump",
-        "parameter_jump",
-        "rank_mismatch",
-    }:
+    single = case.last == case.onset and case.pattern in {"rank_outlier", "layer_outlier"}
+    if single or case.lead.code in {"GD206", "GD118"} or case.pattern in AT:
         return f"at step {case.onset}"
     return f"from step {case.onset}"
 

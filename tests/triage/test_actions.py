@@ -134,9 +134,9 @@ def test_a_pair_that_the_log_cannot_separate_is_named_with_what_would_decide() -
 
 def test_what_is_only_worth_knowing_costs_no_rollback() -> None:
     for severity, rolls in ((Severity.INFO, False), (Severity.WARNING, True)):
-        told = Finding("GD112", "n", severity, "m", Location(step=10))
+        told = Finding("GD402", "n", severity, "m", Location(step=10))
         actions = advise(
-            Case(pattern="skipped_steps", lead=told, findings=(told,), onset=10), sure("loss_scale_collapse")
+            Case(pattern="rank_outlier", lead=told, findings=(told,), onset=10), sure("silent_data_corruption")
         )
         assert any(a.startswith("Roll back") for a in actions) is rolls
 

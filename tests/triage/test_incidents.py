@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gdiag.model import DataWindow, Finding, Incident, Location, Measure, Severity
+from gdiag.model import Cost, DataWindow, Finding, Incident, Location, Measure, Severity
 from gdiag.triage import explain, together
 from gdiag.triage.facts import RunFacts
 from gdiag.triage.incidents import group
@@ -204,7 +204,7 @@ def test_gradients_that_jump_with_hard_batches_are_one_incident() -> None:
 
 def test_layers_that_rise_together_are_not_called_one() -> None:
     (incident,) = incidents(finding("GD205", 255, 255, INFO, evidence=(Measure("simultaneous", True),)))
-    assert incident.title == "Gradients of many layers rise together from step 255"
+    assert incident.title == "Gradients of many layers rise together at step 255"
 
 
 def test_a_benchmark_that_stopped_or_contradicts_itself_is_run_again() -> None:
@@ -527,3 +527,37 @@ def test_a_rhythm_of_two_steps_is_no_checkpoint() -> None:
     (found,) = incidents(finding("GD503", 0, 900, INFO, evidence=(Measure("period", 1.99, "step"),)))
     assert "every 2 steps" in found.actions[0]
     assert "checkpoint" not in found.actions[0]
+
+
+def test_rows_that_stand_out_while_the_loss_is_away_are_no_batches() -> None:
+    away = finding("GD103", 850, 1199, evidence=(Measure("recovered", True),))
+    rows = finding("GD106", 920, 939, INFO, evidence=(Measure("steps", "920, 931, 939"),))
+    assert [len(i.findings) for i in incidents(away, rows)] == [2]
+    apart = finding("GD106", 20, 939, INFO, evidence=(Measure("steps", "20, 931, 939"),))
+    assert [len(i.findings) for i in incidents(away, apart)] == [1, 1]
+
+
+def test_validation_that_is_lost_after_training_is_no_event_of_its_own() -> None:
+    lost = finding("GD101", 744, 1199, CRITICAL)
+    after = finding("GD111", 760, 1160, evidence=(Measure("training_finite", False),))
+    assert [len(i.findings) for i in incidents(lost, after)] == [2]
+    alone = finding("GD111", 760, 1160, evidence=(Measure("training_finite", True),))
+    assert len(incidents(alone)[0].findings) == 1
+    assert incidents(alone)[0].cost == Cost()
+    assert incidents(alone)[0].actions[0].startswith("Evaluate the last checkpoint before step 760")
+
+
+def test_a_layer_that_dies_with_a_jump_lasts_on() -> None:
+    jump = finding("GD208", 300, 300, CRITICAL)
+    dead = finding("GD203", 300, 999, evidence=(Measure("from_start", False),))
+    (found,) = incidents(jump, dead)
+    assert (found.last_step, found.cost.steps) == (999, 700)
+
+
+def test_time_that_is_not_known_to_be_lost_is_no_cost() -> None:
+    (capped,) = incidents(finding("GD602", 0, 1199), facts=RunFacts("run", step_seconds=3.0))
+    assert capped.cost == Cost()
+    slow = finding("GD504", 10, 900, evidence=(Measure("slow_steps", 9), Measure("seconds_lost", 16.0)))
+    shift = finding("GD501", 5, 900, evidence=(Measure("seconds_lost", 200.0),))
+    (found,) = incidents(slow, shift)
+    assert found.cost.seconds == (16.0 if found.pattern == "slow_steps" else 200.0)
