@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 PATTERN: Final[dict[str, Pattern]] = {
     "GD001": "log_quality", "GD002": "log_quality", "GD003": "log_quality", "GD004": "log_quality",
-    "GD005": "log_quality", "GD006": "log_quality", "GD007": "log_quality", "GD008": "abnormal_exit", "GD009": "hang", "GD010": "log_quality",
+    "GD005": "log_quality", "GD006": "log_quality", "GD007": "log_quality", "GD008": "abnormal_exit", "GD009": "hang", "GD010": "log_quality", "GD011": "log_quality",
     "GD101": "nonfinite", "GD102": "single_spike", "GD103": "repeated_spikes", "GD104": "divergence",
     "GD105": "step_up", "GD106": "hard_batches", "GD107": "no_learning", "GD108": "plateau", "GD109": "resume_jump",
     "GD110": "eval_divergence", "GD111": "eval_divergence", "GD112": "skipped_steps", "GD113": "scale_mismatch",
@@ -51,7 +51,7 @@ STATE: Final = frozenset({"GD101", "GD103", "GD104", "GD307", "GD116"})
 LEARNING: Final = frozenset({"GD107", "GD108", "GD202", "GD303", "GD304"})
 """Findings that say together that the run does not learn; they form one incident."""
 
-ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", "GD007", "GD010", "GD106", "GD110", "GD111", "GD113", "GD119",
+ALONE: Final = frozenset({"GD001", "GD002", "GD003", "GD004", "GD005", "GD006", "GD007", "GD010", "GD011", "GD106", "GD110", "GD111", "GD113", "GD119",
                           "GD203", "GD207", "GD209", "GD212", "GD305", "GD308", "GD503", "GD506", "GD605"})  # fmt: skip
 """Findings about a stretch of the run or about the log itself: never joined to an event by time alone."""
 
