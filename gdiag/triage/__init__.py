@@ -11,7 +11,8 @@ from gdiag.triage.actions import advise, deciding
 from gdiag.triage.case import Case
 from gdiag.triage.causes import rank
 from gdiag.triage.facts import RunFacts
-from gdiag.triage.incidents import case_of, group
+from gdiag.triage.grouping import group
+from gdiag.triage.incidents import case_of
 from gdiag.triage.notes import note
 from gdiag.triage.titles import title
 

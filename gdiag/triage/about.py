@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from gdiag.model import Finding, Location, Severity
 from gdiag.triage.actions import ACTIONS
 from gdiag.triage.case import Case
-from gdiag.triage.evidence import RULES, WANTED
+from gdiag.triage.evidence import RULES
 from gdiag.triage.priors import PRIORS
+from gdiag.triage.wanted import WANTED
 
 
 @dataclass(frozen=True, slots=True)

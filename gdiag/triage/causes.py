@@ -14,8 +14,9 @@ from typing import Final
 
 from gdiag.model import Band, Basis, Cause
 from gdiag.triage.case import Case
-from gdiag.triage.evidence import RULES, WANTED
+from gdiag.triage.evidence import RULES
 from gdiag.triage.priors import PRIORS, UNKNOWN, UNKNOWN_SHARE
+from gdiag.triage.wanted import WANTED
 
 TEMPERATURE: Final = 0.4
 """Of log-odds whose first cause has evidence. Trained runs would have it at 0.25: what no rule foresees is in no set

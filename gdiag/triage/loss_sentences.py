@@ -48,8 +48,12 @@ def worse_at_first(case: Case) -> str | None:
 
 AFTER_SHARE: Final = 0.05
 """Share of a rise that stays behind from which it has an after-effect, where the noise would show less."""
+
+
 BRIEF_STEPS: Final = 20
 """Steps, or two logged rows, within which a loss is back that batches alone moved: a shard of bad ones is that long."""
+
+
 WEARING: Final = 12.0
 """Logged rows in which half of a spike wears off, from which batches are an unlikely story: bad batches and shards in
 trained networks take 0 to 5 (15 cases), rates and weights that changed 16 to 38."""
@@ -108,8 +112,12 @@ def dies_with_the_loss(case: Case) -> str | None:
 
 
 EVAL_MOVED: Final = 3.0
+
+
 EVAL_FLAT: Final = 2.0
 """Change of the validation loss at an onset, in standard deviations of one evaluation: moved from here, flat below."""
+
+
 EVAL_SHARE: Final = 0.25
 """Share of the training loss's step that validation must follow to have moved with it, and may not reach when flat."""
 
@@ -174,11 +182,17 @@ def quiet_gradient(case: Case) -> str | None:
 
 ALIKE: Final = (0.4, 2.0)
 """Noise of the loss after a move over that before, within which it is the same; more where noise grows with the level."""
+
+
 RISING: Final = 1.25
 """Excess at the end over that right after the move from which the loss still rises."""
+
+
 ROUGHER: Final = 1.7
 """Roughness of the gradient norm over that before from which the steps themselves have changed: in runs whose data or weights
 change it stays below 1.5, in trained ones whose rate is raised in mid-run it is 1.6 to 3.8."""
+
+
 CLOSE_STEPS: Final = 10
 """Steps between two rows up to which a leap between them says that nothing climbed: divergences of labelled runs take
 some tens of steps."""
@@ -286,68 +300,3 @@ def first_after_restart(case: Case) -> str | None:
     if since is None or every is None or since >= every:
         return None
     return "the spike begins with the first row after a restart"
-
-
-ROWS_BEFORE: Final = 3
-"""Rows before an onset that a rise would take to be seen."""
-
-
-def no_run_up(case: Case) -> str | None:
-    """A run-up that another finding of the incident saw is a run-up."""
-    finding = case.find("GD101")
-    if finding is None or finding.measure("without_run_up") is not True:
-        return None
-    step, rows = finding.where.step, case.facts.rows
-    if step is not None and case.onset is not None and case.onset < step:
-        return None
-    if step is not None and rows is not None and int((rows < step).sum()) < ROWS_BEFORE:
-        return None  # there is nothing that could have risen
-    return "nothing rises in the rows before it"
-
-
-def lost_at_first(case: Case) -> str | None:
-    """A loss that is lost in the very first step, before anything was updated."""
-    finding = case.find("GD101")
-    first = case.facts.first_step
-    if finding is None or finding.where.step is None or first is None or not case.number("rows", "GD101"):
-        return None
-    return "the loss is lost in the first step, before any update" if finding.where.step == first <= 1 else None
-
-
-def lost_in_validation(case: Case) -> str | None:
-    """A validation loss that is not finite where nothing says that training's was lost before."""
-    finding = case.find("GD111")
-    return finding.message if finding is not None and case.find("GD101", "GD116") is None else None
-
-
-def gradient_first(case: Case) -> str | None:
-    """A gradient that is lost before the loss, or without it."""
-    if case.value("gradient_first", "GD101") is not True or case.find("GD116") is not None:
-        return None  # zeros that stand for NaN keep no order
-    alone = case.number("rows", "GD101") == 0
-    return "the gradient is not finite while the loss is" if alone else "the gradient is non-finite before the loss"
-
-
-GREW: Final = 100.0
-"""Growth of a loss before its first value that is no number from which it overflowed by growing."""
-
-
-def grew_away(case: Case) -> str | None:
-    """A loss that grows for many rows until it cannot be written was lost where it began to grow."""
-    away, end = case.find("GD104", "GD102"), case.find("GD101")
-    if away is None or end is None or away.where.step is None or end.where.step is None:
-        return None
-    before, after, excess = (away.number(name) for name in ("level_before", "level_after", "peak_excess"))
-    if away.code == "GD102" and before is not None and excess is not None:
-        after = before + excess if away.measure("recovered") is False else None
-    if before is None or after is None or not after >= GREW * max(before, 1e-300) or end.where.step <= away.where.step:
-        return None
-    times = after / max(before, 1e-300)
-    return f"the loss grew {whole(times)}-fold in the {end.where.step - away.where.step} steps before: it overflowed by growing"
-
-
-def stopped_over_numbers(case: Case) -> str | None:
-    """The program's last words, where no row shows what they say."""
-    if case.find("GD101") is not None or case.value("loss_scale_at_minimum", "GD008") is not False:
-        return None
-    return "the run stopped because its loss was not finite"

@@ -9,11 +9,12 @@ import pytest
 from gdiag.model import Cause, DataWindow, Finding, Location, Measure, Pattern, Severity
 from gdiag.triage.actions import ACTIONS, advise, deciding
 from gdiag.triage.case import Case
-from gdiag.triage.evidence import RULES, WANTED
+from gdiag.triage.codes import PATTERN
+from gdiag.triage.evidence import RULES
 from gdiag.triage.facts import RunFacts
-from gdiag.triage.incidents import PATTERN
 from gdiag.triage.priors import PRIORS
 from gdiag.triage.titles import NAMES
+from gdiag.triage.wanted import WANTED
 
 CAUSES = [
     "bad_batch",

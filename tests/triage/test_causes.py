@@ -13,8 +13,8 @@ from gdiag.model import Cause, DataWindow, Finding, Location, Measure, Pattern, 
 from gdiag.triage import explain
 from gdiag.triage.case import Case
 from gdiag.triage.causes import RESERVED, TEMPERATURE, logits, rank, weigh
+from gdiag.triage.codes import PATTERN
 from gdiag.triage.facts import RunFacts
-from gdiag.triage.incidents import PATTERN
 from gdiag.triage.loss_sentences import after_effect, no_after_effect
 from gdiag.triage.priors import PRIORS, UNKNOWN_SHARE
 

@@ -9,7 +9,7 @@ import numpy as np
 from gdiag.model import Cost, DataWindow, Finding, Incident, Location, Measure, Severity
 from gdiag.triage import explain, together
 from gdiag.triage.facts import RunFacts
-from gdiag.triage.incidents import group
+from gdiag.triage.grouping import group
 
 WARNING, INFO, CRITICAL = Severity.WARNING, Severity.INFO, Severity.CRITICAL
 

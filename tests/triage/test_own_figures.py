@@ -9,17 +9,12 @@ import pytest
 
 from gdiag.model import Finding, Location, Measure, Severity, Value
 from gdiag.triage import own_figures as own
-from gdiag.triage.actions import (
-    check_lr,
-    connect_layer,
-    lower_lr,
-    replay_batch,
-    resume_again,
-    return_or_evaluate,
-    roll_back,
-)
+from gdiag.triage import state
 from gdiag.triage.case import Case
 from gdiag.triage.facts import RunFacts
+from gdiag.triage.layer_actions import connect_layer
+from gdiag.triage.rate_actions import check_lr, lower_lr
+from gdiag.triage.state_actions import replay_batch, resume_again, return_or_evaluate, roll_back
 
 
 def case(config: dict[str, Value] | None = None, code: str = "GD102", **evidence: Value) -> Case:
@@ -84,7 +79,7 @@ def test_quotes_what_the_run_says(action: Callable[[Case], str], given: Case, sa
 
 @pytest.mark.parametrize("value", [True, "none", 0, -1.0, float("nan"), float("inf")])
 def test_settings_that_are_no_positive_number_are_not_quoted(value: Value) -> None:
-    assert own.setting(case({"clip": value}), "clip") is None
+    assert state.setting(case({"clip": value}), "clip") is None
     assert "at 1.0" in own.clip(case({"clip": value}))
 
 

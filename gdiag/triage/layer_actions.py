@@ -1,0 +1,34 @@
+"""What to do about one layer."""
+
+from __future__ import annotations
+
+from gdiag.triage.case import Case
+
+
+def small_network(case: Case) -> str:
+    """A minimal reproduction of the layer named."""
+    return f"Reproduce it with a network of two or three blocks like {case.layer or 'the lowest one'} and compare gradient norms layer by layer"
+
+
+def connect_layer(case: Case) -> str:
+    """A layer that never moved is mostly frozen; one whose gradient ends later has died."""
+    layer = case.layer or "the layer"
+    if case.value("looks_frozen", "GD203") is True:
+        return f"Check that {layer} is not frozen by accident and is in the optimizer: it never had a gradient and never moved; if it is frozen on purpose, nothing is wrong"
+    if case.value("from_start", "GD203") is False:
+        return f"Check what happened to {layer} at step {case.onset}: its units died or were cut from the loss; it was connected before"
+    return f"Check that {layer} is in the optimizer, not frozen by accident, and connected to the loss"
+
+
+def bf16(case: Case) -> str:
+    """The format with the wider range; empty where training itself stays finite."""
+    if case.value("training_finite", "GD111") is True:
+        return ""
+    return "Train in BF16, with LayerNorm, softmax and the loss in FP32; with fp16 check the loss scaling"
+
+
+def bisect_layer(case: Case) -> str:
+    """A minimal reproduction of the layers named; empty where training itself stays finite."""
+    if case.value("training_finite", "GD111") is True:
+        return ""
+    return f"Reproduce the step with only {case.layer or 'the first non-finite layers'} and NaN checks on its inputs, weights and outputs"
