@@ -63,10 +63,12 @@ def _cells(source: Source, cells: pl.DataFrame, run: str, share: float, lines: i
     reason, times = Counter(cells["reason"].to_list()).most_common(1)[0]
     count = cells["line"].n_unique()
     part = count / max(1, source.rows)
-    said = f"{count} of {source.rows} rows hold a cell that is no number, most often: {reason}"
+    said = (
+        f"{count} of {source.rows} rows hold a cell that is no number, most often: {reason}; the rest of them is used"
+    )
     loss = source.columns.get("loss")
     severe = loss is not None and reason.endswith(f"column {loss}") and part >= share and count >= lines
-    evidence = (Measure("rejected", count, "", lines), Measure("share", part, "", share))
+    evidence = (Measure("rejected", count, "", lines), Measure("share", part, "", share), Measure("cells", True))
     where = Location(file=source.path, line=cells["line"][0], run=run)
     severity = Severity.WARNING if severe else Severity.INFO
     return Finding(CODE, NAME, severity, said, where, (*evidence, Measure("reason", f"{reason} ({times})")))

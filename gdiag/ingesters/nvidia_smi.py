@@ -36,7 +36,7 @@ def read(given: Input, options: Options) -> Reading:
         raise InputError(f"{given.path} holds no nvidia-smi rows")
     gpus: list[pl.DataFrame] = []
     events: list[pl.DataFrame] = []
-    notes: list[str] = []
+    notes = _unanswered(given.data())
     columns: dict[str, str] = {}
     retired = 0
     for fields, cells in parts:
@@ -62,6 +62,19 @@ def read(given: Input, options: Options) -> Reading:
         events=pl.concat(happened, how="diagonal_relaxed") if happened else None,
         rejects=telemetry.rejects(sorted(reject)) if reject else None,
     )
+
+
+FAILED: Final = (b"Unknown Error", b"GPU is lost", b"GPU requires reset", b"ERR!")
+"""What the driver prints where it could not ask the GPU: other cells without a number are of sensors that are not there."""
+
+
+def _unanswered(data: bytes) -> list[str]:
+    """How many cells the driver could not read."""
+    found = [(words.decode(), count) for words in FAILED if (count := data.count(words))]
+    return [
+        f"{count:,} {'cell says' if count == 1 else 'cells say'} {words}: the driver could not read the GPU; taken as not logged"
+        for words, count in found
+    ]
 
 
 Parts = tuple[list[tuple[list[Field], pl.DataFrame]], pl.DataFrame, list[tuple[int, str, str]]]

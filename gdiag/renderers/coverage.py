@@ -97,7 +97,7 @@ def _lines(report: Report, *, verbose: bool, width: int) -> Iterator[tuple[str, 
     if folder:
         yield "log", Text(f"in {broken(folder, width - 3)}")
     for place, source in enumerate(report.sources[:most]):
-        yield ("log" if not place and not folder else "", Text(source_line(source, folder)))
+        yield ("log" if not place and not folder else "", Text(source_line(source, report, folder)))
         for note in source.notes[: None if verbose else _FEW]:
             yield "", Text(f"note: {shown(note)}", style="yellow")
         if mapping := _mapping(source, verbose=verbose):

@@ -208,7 +208,7 @@ def _coverage(report: Report, judged: bool) -> Iterator[str]:
     for source in report.sources:
         names = ", ".join(f"{words.shown(c)}={words.shown(n)}" for c, n in source.columns.items() if c != n)
         notes = "".join(f'<br><span class="note">{_text(note)}</span>' for note in source.notes)
-        yield f"<li>{escape(summary.source_line(source))}{f'<br><small>{escape(names)}</small>' if names else ''}{notes}</li>"
+        yield f"<li>{escape(summary.source_line(source, report))}{f'<br><small>{escape(names)}</small>' if names else ''}{notes}</li>"
     yield "</ul>"
     if judged:
         yield f"<p>Checked {len(report.checked)}: {escape(summary.codes(report.checked))}</p>"

@@ -88,7 +88,7 @@ def _coverage(report: Report, judged: bool) -> Iterator[str]:
     yield f"<details><summary>What was read{' and checked' if judged else ''}</summary>"
     yield ""
     for source in report.sources:
-        yield f"- {_text(summary.source_line(source))}"
+        yield f"- {_text(summary.source_line(source, report))}"
         yield from (f"  - {_text(words.shown(note))}" for note in source.notes)
     if judged:
         yield f"- checked {len(report.checked)}: {summary.codes(report.checked)}"

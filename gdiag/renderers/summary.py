@@ -67,9 +67,10 @@ def said(incident: Incident, report: Report) -> str:
     return f"{shown(top.message)}{words}"
 
 
-def source_line(source: Source, folder: str = "") -> str:
+def source_line(source: Source, report: Report, folder: str = "") -> str:
     """run.jsonl: jsonl, 1,200 rows, 2 rejected; the path below `folder`."""
-    rejected = f", {source.rejected:,} rejected" if source.rejected else ""
+    cells = any(f.where.file == source.path and f.measure("cells") is True for f in report.findings)
+    rejected = f", {source.rejected:,} {'with a cell left out' if cells else 'rejected'}" if source.rejected else ""
     return f"{shown(source.path.removeprefix(folder))}: {shown(source.format)}, {count(source.rows, 'row')}{rejected}"
 
 

@@ -304,3 +304,11 @@ def test_a_log_that_goes_on_in_another_file_is_one_host(tmp_path: Path) -> None:
     (tmp_path / "smi_alpha.csv").write_text(smi(60))
     (tmp_path / "smi_beta.csv").write_text(smi(60, hour=11))
     assert load([tmp_path]).gpus["host"].null_count() == 80
+
+
+def test_cells_that_the_driver_could_not_read_are_counted_in_a_note() -> None:
+    lost = OLD.replace("99, Active", "[Unknown Error], [Unknown Error]")
+    assert (
+        "2 cells say Unknown Error: the driver could not read the GPU; taken as not logged" in read(lost).source.notes
+    )
+    assert not any("could not read" in note for note in read(OLD).source.notes)

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from gdiag.model import Column, Table
+from gdiag.model import Column, Finding, Location, Measure, Report, Severity, Source, Table
 from gdiag.renderers.coverage import grid_of
+from gdiag.renderers.summary import source_line
 
 
 def test_a_narrow_screen_breaks_neither_numbers_nor_words_of_the_head() -> None:
@@ -47,3 +48,12 @@ def test_a_wide_cell_of_few_columns_is_broken_with_its_blanks_kept() -> None:
     with console.capture() as shown:
         console.print(grid_of(table, 60))
     assert shown.get().splitlines()[0].startswith("question  answer")
+
+
+def test_rows_of_which_a_cell_is_left_out_are_not_called_rejected() -> None:
+    source = Source("run.jsonl", "jsonl", 600, 600)
+    told = Finding(
+        "GD001", "rejected-lines", Severity.INFO, "cells", Location(file="run.jsonl"), (Measure("cells", True),)
+    )
+    assert source_line(source, Report(sources=(source,), findings=(told,))).endswith("600 with a cell left out")
+    assert source_line(source, Report(sources=(source,))).endswith("600 rejected")
