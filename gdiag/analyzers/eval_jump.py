@@ -28,7 +28,8 @@ def analyze(run: RunView, *, z: float = JUMP) -> list[Finding]:
         return []
     first = seen[0]
     points = run.series("eval_loss").finite
-    end = f"until step {first.last_step}" if first.returned else "to the end"
+    brief = "alone" if first.last_step == first.step else f"until step {first.last_step}"
+    end = brief if first.returned else "to the end"
     more = f", the first of {len(seen)} such places" if len(seen) > 1 else ""
     return [
         Finding(

@@ -73,10 +73,10 @@ def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
             if slight and action in _GRAVE:
                 continue
             text = action(case)
-            restarts = text.startswith("Start again") and any("start again" in told for told in chosen)
-            if text and text not in chosen and not restarts:
+            if text and text not in chosen:
                 chosen.append(text)
-    return tuple(chosen)
+    anew = any("start again" in text for text in chosen)  # said with what to change before
+    return tuple(text for text in chosen if not (anew and text.startswith("Start again")))
 
 
 CLOSE: Final = 0.5

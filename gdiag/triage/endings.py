@@ -54,11 +54,19 @@ _STOPPED: Final = (
         r"device-side assert",
         "Run the step again with CUDA_LAUNCH_BLOCKING=1: an index lies outside its table (token id, label or position)",
     ),
+    (
+        r"BackendCompilerFailed|_dynamo|inductor|triton",
+        "Run once without torch.compile (TORCH_COMPILE_DISABLE=1) to see whether the compiler is at fault, and compare PyTorch and Triton versions",
+    ),
     (r"node failure", "Leave the node that failed out, and look at its kernel log before it returns"),
     (r"preempt", "Save a checkpoint on the scheduler's warning signal: the job was preempted, nothing in it failed"),
     (
         r"cancelled at",
         "Ask the scheduler who cancelled the job (sacct -j JOB --format=State,Reason): nothing in the log says that it failed",
+    ),
+    (
+        r"\b(?:Type|Key|Value|Attribute|Index|Name|Assertion|NotImplemented|ZeroDivision|JSONDecode)(?:Error)\b",
+        "Mend the program: the error is its own; read the traceback above that line, and try the mended one on one GPU first",
     ),
     (
         r"SIGTERM|signal:? ?15\b|\b15 death signal|exit ?code\s*:?\s*-?(?:143|15)\b",

@@ -53,6 +53,11 @@ def first_error(case: Case) -> str:
         return _compare_exits(case)
     if case.value("kind", "GD008") == "nccl_timeout" or case.number("timeouts", "GD009"):
         return "Find the rank that did not arrive: the first error of every rank, stack dumps (py-spy) or the NCCL flight recorder of all ranks"
+    if case.lead.code == "GD404":
+        return (
+            "Find the kernel: run the step again with CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer, on another GPU too; an error that goes with "
+            "the program is the program's"
+        )
     return at_the_end(case) or "Read the last lines before the exit and reproduce with one node and the same versions"
 
 

@@ -200,8 +200,12 @@ def pause(case: Case) -> str:
             "time whole optimizer steps to tell"
         )
     each = f" every {distance(period)} steps" if period is not None else ""
-    planned = f", which is the {matches}" if matches else ""
-    return f"The pauses{each}{planned} are harmless if they are checkpoints or evaluations; make checkpoints asynchronous if the share is too large"
+    share = case.number("time_share", "GD503")
+    much = f"{share:.1f} % of the time" if share is not None else "the share"
+    if matches:
+        kind = str(matches).partition(" (")[0]
+        return f"The pauses{each} are those of the {kind}, no fault; make it rarer, shorter or asynchronous where {much} is too much"
+    return f"The pauses{each} are harmless if they are checkpoints or evaluations; make checkpoints asynchronous where {much} is too much"
 
 
 def loader(case: Case) -> str:

@@ -41,6 +41,12 @@ def over(case: Case) -> bool:
     return not goes_on and (_back(case.lead) or (jumped and bool(spiked) and all(_back(f) for f in spiked)))
 
 
+def comes_back(case: Case) -> bool:
+    """Whether repeated spikes are all there is, and the loss is back after each."""
+    alarms = [f for f in case.findings if f.code in GOES_ON and f.severity > Severity.INFO and f.code != "GD103"]
+    return _back(case.lead) and all(_back(f) for f in alarms)
+
+
 def _back(finding: Finding) -> bool:
     """Whether the level of before is regained, at once or later."""
     return finding.measure("recovered") is True or finding.number("regained_step") is not None

@@ -22,6 +22,8 @@ def roll_back(case: Case) -> str:
         return "No rollback is needed: the gradient is back at once and the loss does not follow"
     if _skipped(case):
         return f"No rollback is needed: the loss stays finite, so every update since step {case.onset} was skipped and the weights are those of then"
+    if case.lead.code == "GD103" and state.comes_back(case):
+        return "Nothing to roll back: the loss comes back after each spike; what is changed is changed from the latest checkpoint on"
     if state.over(case):
         again = "" if state.from_start(case) else f"; return to {state.return_point(case)} only if it happens again"
         return f"Nothing to roll back: the level is regained{state.by_step(case)}{again}"

@@ -68,6 +68,8 @@ def title(case: Case) -> str:
     name = BY_CODE.get(case.lead.code, NAMES[case.pattern])
     if case.lead.code in {"GD101", "GD204"}:
         name = _lost(case)
+    if case.lead.number("regained_step") is not None:
+        name = REGAINED.get(case.lead.code, name)
     if case.lead.code == "GD203" and case.severity is Severity.INFO:
         name = "Layers without gradient"
     if case.lead.measure("simultaneous") is True and case.lead.code == "GD205":
@@ -89,6 +91,9 @@ def title(case: Case) -> str:
     parts = [name, _when(case), _place(case)]
     return " ".join(part for part in parts if part) + _size(case)
 
+
+REGAINED: Final = {"GD104": "Loss rises for long", "GD105": "Loss steps up"}
+"""Losses that left their level for long and not for good."""
 
 LOST: Final = {
     "grad_norm": "Gradient norm is not finite",

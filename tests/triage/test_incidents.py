@@ -561,3 +561,10 @@ def test_time_that_is_not_known_to_be_lost_is_no_cost() -> None:
     shift = finding("GD501", 5, 900, evidence=(Measure("seconds_lost", 200.0),))
     (found,) = incidents(slow, shift)
     assert found.cost.seconds == (16.0 if found.pattern == "slow_steps" else 200.0)
+
+
+def test_a_level_that_is_regained_does_not_stay() -> None:
+    moved = (Measure("peak_excess", 0.15), Measure("recovered", False), Measure("regained_step", 1206))
+    (found,) = incidents(finding("GD105", 825, 900, evidence=moved))
+    assert found.title == "Loss steps up from step 825: +0.15 nat, back at the level of before only by step 1206"
+    assert found.last_step == 1205
