@@ -106,8 +106,9 @@ def _changed(times: StepTimes, change: levels.Change, interval: float, plain: Bo
     load = _load_ratio(times, inside, before)
     added = stretch - change.before * max(1.0, load or 1.0)
     own = plain[change.start : change.end + 1]
-    # Single slow steps within it have a cost of their own.
-    lost = float(np.sum(np.where(own, added, np.median(added[own]) if own.any() else 0.0)))
+    if own.mean() > 0.5:  # single slow steps within it have a cost of their own; of a short stretch all are slow steps
+        added = np.where(own, added, np.median(added[own]))
+    lost = float(np.sum(added))
     return Slowdown(
         change.kind, change.start, change.end, change.before, change.after, float(np.max(stretch)), share, shares,
         max(0.0, lost) * interval, load, change.certain,

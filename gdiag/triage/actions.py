@@ -68,7 +68,8 @@ def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
         actions = ACTIONS.get(cause.cause, ())
         if state.over(case):  # that nothing is to be undone comes before what to change
             undone = tuple(action for action in (roll_back, unless_loaded) if action in actions and not position)
-            actions = (*undone, *(action for action in actions if action not in {roll_back, unless_loaded}))
+            said = {roll_back, unless_loaded, *({keep_going} if position else ())}
+            actions = (*undone, *(action for action in actions if action not in said))
         for action in actions[: 4 if position == 0 else 1]:
             if slight and action in _GRAVE:
                 continue

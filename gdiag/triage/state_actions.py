@@ -7,6 +7,7 @@ from typing import Final
 from gdiag.triage import own_figures as own
 from gdiag.triage import state
 from gdiag.triage.case import Case
+from gdiag.triage.loss_sentences import after_effect
 from gdiag.triage.machine_actions import handled
 from gdiag.triage.rate_actions import check_lr
 from gdiag.triage.sentences import lone_jump
@@ -25,6 +26,9 @@ def roll_back(case: Case) -> str:
     if case.lead.code == "GD103" and state.comes_back(case):
         return "Nothing to roll back: the loss comes back after each spike; what is changed is changed from the latest checkpoint on"
     if state.over(case):
+        if after_effect(case) is not None and case.number("regained_step") is None:
+            left = case.number("after_effect") or 0.0
+            return f"Go on: the loss is back{state.by_step(case)} but for {left:+.3f} nat; return to {state.return_point(case)} only where that matters"
         again = "" if state.from_start(case) else f"; return to {state.return_point(case)} only if it happens again"
         return f"Nothing to roll back: the level is regained{state.by_step(case)}{again}"
     if state.from_start(case):

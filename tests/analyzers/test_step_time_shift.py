@@ -137,3 +137,10 @@ def test_the_cost_is_the_excess_of_its_steps_without_single_slow_ones() -> None:
     before = plain.number("level_before") or 0
     assert plain.number("seconds_lost") == pytest.approx(500 * 0.3 * before, rel=0.05)
     assert outliers.number("seconds_lost") == pytest.approx(plain.number("seconds_lost"), rel=0.05)
+
+
+def test_a_short_stretch_of_steps_that_are_all_slow_has_its_cost() -> None:
+    (finding,) = step_time_shift.analyze(made_runs.view(timed(shifted(800, 1.8, 870))))
+    before = finding.number("level_before") or 0
+    assert finding.number("seconds_lost") == pytest.approx(70 * 0.8 * before, rel=0.1)
+    assert finding.severity is Severity.WARNING

@@ -291,3 +291,19 @@ def test_an_error_of_the_program_is_looked_for_in_the_program() -> None:
     lead = Finding("GD404", "xid", Severity.WARNING, "Xid 31", Location(gpu=0))
     told = advise(Case(pattern="gpu_error", lead=lead, findings=(lead,)), sure("software_fault"))
     assert "compute-sanitizer" in told[0]
+
+
+def test_what_is_over_is_said_once_and_as_far_as_it_is_over() -> None:
+    measures = (
+        Measure("recovered", True), Measure("recovery_step", 290, "step"), Measure("after_effect", 0.2), Measure("noise", 0.03),
+        Measure("peak_excess", 1.0),
+    )  # fmt: skip
+    lead = Finding("GD102", "loss-spike", Severity.WARNING, "a spike", Location(run="run", step=267), measures)
+    facts = RunFacts("run", first_step=0, last_step=900, checkpoints=(250,))
+    given = Case(pattern="single_spike", lead=lead, findings=(lead,), facts=facts, onset=267, last=289)
+    told = advise(given, (Cause("optimizer_instability", 0.5, "medium"), Cause("bad_batch", 0.3, "low")))
+    assert told[0].startswith(
+        "Go on: the loss is back by step 290 but for +0.200 nat; return to the checkpoint of step 250"
+    )
+    assert not any("no rollback is needed" in text for text in told)
+    assert any(text.startswith("Find the onset's batch") for text in told)
