@@ -13,7 +13,7 @@ from gdiag.model import Cause, Severity
 from gdiag.triage import own_figures as own
 from gdiag.triage import state
 from gdiag.triage.case import Case
-from gdiag.triage.layer_actions import bf16, bisect_layer, connect_layer, small_network
+from gdiag.triage.layer_actions import bf16, bisect_layer, check_loss, connect_layer, small_network
 from gdiag.triage.machine_actions import (
     compare_ranks,
     cool,
@@ -110,7 +110,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "lr_decayed_early": (keep_lr, roll_back),
     "lr_too_low": (raise_lr, plain("Check that every parameter is in the optimizer and that weight updates are about 1e-3 of the weights")),
     "gradient_explosion": (own.clip, roll_back, lower_lr, plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck")),
-    "numeric_overflow": (bf16, bisect_layer, return_or_evaluate, plain("Check the loss for log(0), 0/0 and empty targets in the batch of the onset")),
+    "numeric_overflow": (bf16, bisect_layer, return_or_evaluate, check_loss),
     "loss_scale_collapse": (plain("Train in BF16, or find the first overflowing layer before touching the loss scaler"), roll_back, own.loss_scale, bisect_layer),
     "attention_logit_growth": (own.attention, roll_back),
     "output_logit_growth": (own.output, lower_lr),

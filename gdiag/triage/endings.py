@@ -58,6 +58,10 @@ _STOPPED: Final = (
         r"BackendCompilerFailed|_dynamo|inductor|triton",
         "Run once without torch.compile (TORCH_COMPILE_DISABLE=1) to see whether the compiler is at fault, and compare PyTorch and Triton versions",
     ),
+    (
+        r"Connection closed|reset by peer|(?:recv|send) failed|Broken pipe",
+        "Look at the other end first: the peer ended or lost its link before this rank did, and its own last lines say why",
+    ),
     (r"node failure", "Leave the node that failed out, and look at its kernel log before it returns"),
     (r"preempt", "Save a checkpoint on the scheduler's warning signal: the job was preempted, nothing in it failed"),
     (
@@ -77,7 +81,7 @@ _STOPPED: Final = (
         "Look for the kernel's out-of-memory killer (dmesg) and the limits of container and job at that minute: no program catches SIGKILL",
     ),
     (
-        r"SIGSEGV|SIGABRT|segmentation fault|core dumped|signal:? ?(?:6|11)\b|exit ?code\s*:?\s*-?(?:134|139|11|6)\b",
+        r"SIGSEGV|SIGABRT|segmentation fault|segfault|core dumped|signal:? ?(?:6|11)\b|exit ?code\s*:?\s*-?(?:134|139|11|6)\b",
         "Get a backtrace of the first rank that crashed (core dump, PYTHONFAULTHANDLER=1) and compare driver, CUDA and NCCL with the last good run",
     ),
 )

@@ -196,12 +196,17 @@ def _absorb_learning(groups: list[Group]) -> None:
 
 
 def _absorb_exit(groups: list[Group], facts: RunFacts) -> None:
-    """A run that stops because its numbers are not finite is one incident: the numbers."""
+    """A run that stops because its numbers are not finite, or a GPU is lost, is one incident: the numbers, or the GPU."""
     ended = next((g for g in groups if g.codes == {"GD008"}), None)
     if ended is None:
         return
     exit_ = ended.members[0]
     step = exit_.where.step
+    lost = next((g for g in groups if "GD606" in g.codes), None)
+    if lost is not None and exit_.measure("kind") == "gpu_lost":
+        lost.members.append(exit_)
+        groups.remove(ended)
+        return
     for home in groups:
         if not home.codes & NUMBERS:
             continue

@@ -27,6 +27,17 @@ def bf16(case: Case) -> str:
     return "Train in BF16, with LayerNorm, softmax and the loss in FP32; with fp16 check the loss scaling"
 
 
+def check_loss(case: Case) -> str:
+    """What in the loss itself gives NaN, and where a logger hides it."""
+    shown = (
+        "Make the logger show NaN (HF Trainer: logging_nan_inf_filter=False), and check"
+        if case.find("GD116")
+        else "Check"
+    )
+    batch = "the evaluation's batches" if case.value("training_finite", "GD111") is True else "the batch of the onset"
+    return f"{shown} the loss for log(0), 0/0 and empty targets in {batch}"
+
+
 def bisect_layer(case: Case) -> str:
     """A minimal reproduction of the layers named; empty where training itself stays finite."""
     if case.value("training_finite", "GD111") is True:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gdiag.triage import state
 from gdiag.triage.case import Case
 from gdiag.triage.endings import at_the_end, never_ran
@@ -32,7 +34,7 @@ def _device(case: Case) -> str:
         return f"GPU {case.gpu}{host}"
     if case.rank is not None:
         return f"the GPU of rank {case.rank}"
-    bus = case.value("bus_id", "GD404")
+    bus = case.value("bus_id", "GD404") or _bus_in_words(case)
     if isinstance(bus, str) and ":" in bus:
         return f"the {'switch' if case.value('sxid', 'GD404') is not None else 'GPU'} at {bus}{host}"
     count, total = case.number("gpus"), case.number("gpus_total")
@@ -40,6 +42,13 @@ def _device(case: Case) -> str:
     if host or several != "the GPUs":
         return f"{several}{host}"
     return "the GPUs in question" if case.facts.last_step is None else "the GPUs of the run"
+
+
+def _bus_in_words(case: Case) -> str | None:
+    """The PCI address that the driver's own words on a lost GPU name."""
+    words = " ".join(f.message for f in case.findings if f.code == "GD606") + str(case.value("text", "GD008") or "")
+    found = re.search(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.\d)?\b", words, re.IGNORECASE)
+    return found[0] if found else None
 
 
 def replace_gpu(case: Case) -> str:

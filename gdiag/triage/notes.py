@@ -37,6 +37,15 @@ def _rerun(case: Case) -> str:
         return "Look at NCCL's lines and the kernel log of the host that failed first, mend it, and run again with NCCL_DEBUG=WARN on all hosts"
     if case.value("ranks_measured", "GD705") is not None:
         return "Build nccl-tests with MPI=1 and run again with all ranks in one job: what was measured is not the listed fabric"
+    ranks = case.number("ranks", "GD705")
+    if ranks is not None and ranks > 1:
+        return "Give each rank a GPU of its own (CUDA_VISIBLE_DEVICES or -g by the local rank) and run again"
+    if ranks is not None:
+        return "Run on all GPUs of a host (-g N, or mpirun -np N with -g 1), then on two hosts: one rank moves nothing over a link"
+    if case.value("busbw", "GD705") is not None:
+        return (
+            "Check which GPUs and network cards the test ran on, and say what they can do with --nic-gbps or --expect"
+        )
     return "Run again and keep the whole output, from the header to the average"
 
 

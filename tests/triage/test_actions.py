@@ -307,3 +307,20 @@ def test_what_is_over_is_said_once_and_as_far_as_it_is_over() -> None:
     )
     assert not any("no rollback is needed" in text for text in told)
     assert any(text.startswith("Find the onset's batch") for text in told)
+
+
+def test_a_logger_that_hides_nan_is_to_show_it() -> None:
+    lead = Finding("GD116", "hidden-nan", Severity.CRITICAL, "zeros", Location(run="run", step=7))
+    told = advise(Case(pattern="nonfinite", lead=lead, findings=(lead,), onset=7), sure("numeric_overflow"))
+    assert any("logging_nan_inf_filter=False" in text for text in told)
+
+
+def test_a_benchmark_that_says_little_is_run_as_it_should_be() -> None:
+    def told(*evidence: Measure) -> str:
+        lead = Finding("GD705", "inconsistent-output", Severity.INFO, "odd", Location(), evidence)
+        return advise(Case(pattern="inconsistent_output", lead=lead, findings=(lead,)), ())[0]
+
+    assert told(Measure("ranks", 1, "", 2.0)).startswith("Run on all GPUs of a host")
+    assert told(Measure("ranks", 2, "", 1.0)).startswith("Give each rank a GPU of its own")
+    assert "--expect" in told(Measure("busbw", 900.0, "GB/s", 400.0))
+    assert told(Measure("mean_busbw", 9.0, "GB/s", 4.0)).startswith("Run again and keep the whole output")

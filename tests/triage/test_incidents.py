@@ -568,3 +568,13 @@ def test_a_level_that_is_regained_does_not_stay() -> None:
     (found,) = incidents(finding("GD105", 825, 900, evidence=moved))
     assert found.title == "Loss steps up from step 825: +0.15 nat, back at the level of before only by step 1206"
     assert found.last_step == 1205
+
+
+def test_a_run_that_ends_over_a_lost_gpu_is_one_incident_with_its_address() -> None:
+    lost = replace(
+        finding("GD606", None, severity=CRITICAL), message="the log says that a GPU is lost: NVRM: GPU 0000:b3:00.0 has fallen off"
+    )  # fmt: skip
+    ended = finding("GD008", None, evidence=(Measure("kind", "gpu_lost"), Measure("text", "fallen off the bus")))
+    (found,) = incidents(lost, ended)
+    assert len(found.findings) == 2
+    assert found.actions[0].startswith("Drain the GPU at 0000:b3:00.0")
