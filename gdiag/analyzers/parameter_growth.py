@@ -56,9 +56,9 @@ def analyze(
         return []
     logs, judged = weight_logs(table)
     turned = _accelerated(run, table, logs, judged, faster, overall)
-    if turned:
-        return turned
     alone = _outgrown(run, table, logs, sudden, apart) if judged >= LEAST_PEERS else []
+    if turned and not (alone and _grown(alone[0]) > 2 * _grown(turned[0])):  # else the others follow that one
+        return turned
     if alone:
         return alone[:most]
     rate = _rates(table)
@@ -75,6 +75,11 @@ def analyze(
         if moved is not None and moved.z > z and rate[i] > family * usual:
             found.append((float(rate[i]), i, moved.z, usual))
     return [_one(run, table, i, r, score, usual, factor) for r, i, score, usual in sorted(found, reverse=True)[:most]]
+
+
+def _grown(finding: Finding) -> float:
+    """Logarithm of what a finding's norm is multiplied by."""
+    return float(np.log(max(1.0, finding.number("ratio") or 1.0)))
 
 
 def _rates(table: LayerTable) -> Floats:

@@ -87,6 +87,10 @@ def rate_at(step: NDArray[np.int64], lr: Curve) -> Floats:
     return np.interp(step, lr.step, lr.value) if len(lr) > 1 else np.ones(len(step))
 
 
+MANY_TIMES = 20.0
+"""A pace that rose so much began anew: how little there was before tells nothing, how much there is now dates it."""
+
+
 def accelerated(logs: Floats, rate: Floats, *, least: float, blocks: int = 40) -> Acceleration | None:
     """The place where most of `logs`, shape (rows, layers), begin to grow faster; None below 80 rows or with values that are not
     finite.
@@ -106,13 +110,14 @@ def accelerated(logs: Floats, rate: Floats, *, least: float, blocks: int = 40) -
     between = np.maximum(0.5 * (share[1:] + share[:-1]), 1e-3)
     pace = np.diff(usual)
     begin = max(int(np.argmax(share >= 0.9)), blocks // 10)
-    best: tuple[float, int] = (0.0, 0)
+    best: tuple[float, float, int, float] = (0.0, 0.0, 0, 0.0)
     for block in range(begin + 3, blocks - 4):
         if usual[-1] - usual[block] < least:
             break
         ratio = _rise(pace, between, slice(max(begin, block - 6), block), slice(block, block + 4))
-        best = max(best, (ratio, block))
-    ratio, block = best
+        faster = float(np.median(pace[block : block + 4]) - np.median(pace[max(begin, block - 6) : block]))
+        best = max(best, (min(ratio, MANY_TIMES), faster, block, ratio))
+    _, _, block, ratio = best
     if not block:
         return None
     growth = level[-1] - level[block]

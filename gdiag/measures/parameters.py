@@ -17,6 +17,8 @@ from gdiag.schema import LayerColumn
 
 MOST_DIGITS = 6
 """Significant digits of a norm beyond which what was written is not asked: 2e-6 of it is the least move that is seen."""
+AT_ONCE = 3.0
+"""A jump, in the moves of the two rows before it."""
 LOOKED_AT = 200
 """Rows that tell how many digits a column is written with."""
 
@@ -78,6 +80,8 @@ def jumps(table: LayerTable, lr: Curve | None = None, factor: float = 10.0, leas
             with np.errstate(invalid="ignore"):
                 most = np.fmax.reduce(pace[begin:start], axis=0)
                 here = (pace[start:stop] > factor * most) & (move[start:stop] > least * np.abs(filled[start - 1]))
+                # A norm that grows from row to row gets as far as well by the end of a stretch, but not at once.
+                here &= pace[start:stop] > AT_ONCE * np.fmax(pace[start - 1 : stop - 1], pace[start - 2 : stop - 2])
             for i, j in np.argwhere(here).tolist():
                 row = start + i
                 after = pace[row + 1 : row + 4, j]

@@ -92,6 +92,17 @@ def test_a_jump_and_a_slow_departure_are_not_growth() -> None:
     assert analyze(layered(params=leaves(1000, 0, 8.0, 1000))) == []
 
 
+def test_a_layer_that_the_others_follow_is_named_and_dated() -> None:
+    made = leaves(1000, 450, 600.0, 100)
+    for name, norm in made.items():
+        if name != "blocks.1.qkv":
+            made[name] = norm * np.exp(1.2 * np.clip(np.arange(1000) - 470, 0, None) / 530)
+    made["blocks.1.qkv"] *= np.exp(0.4 * np.clip(np.arange(1000) - 200, 0, 250) / 250)  # it had begun to, slowly
+    (finding,) = analyze(layered(params=made))
+    assert finding.where.layer == "blocks.1.qkv"
+    assert (finding.where.step or 0) == pytest.approx(450, abs=15)
+
+
 def test_thresholds_set_how_far_and_how_suddenly_it_leaves() -> None:
     run = layered(params=leaves(1000, 400, 4.0, 200))
     assert len(analyze(run)) == 1

@@ -30,6 +30,14 @@ def test_updates_are_no_jumps_even_when_the_rate_jumps(seed: int) -> None:
     assert jumps(table, None, 8.0) != []
 
 
+def test_growth_from_row_to_row_is_no_jump() -> None:
+    norm = 3.0 + np.cumsum(np.random.default_rng(0).normal(0, 1e-3, 200))
+    norm *= np.exp(0.4 * np.clip(np.arange(200) - 120, 0, 16))  # sixhundredfold in sixteen rows
+    table = layered(params={"blocks.0.qkv": norm}).layer_table("param_norm")
+    assert table is not None
+    assert [jump.row for jump in jumps(table) if jump.row > 121] == []
+
+
 @pytest.mark.parametrize("every", [1, 10])
 def test_a_flipped_bit_is_one_jump(every: int) -> None:
     lr = np.full(400, 1e-3)
