@@ -37,6 +37,10 @@ SEVERITY = {
 }  # fmt: skip
 
 
+AT_FIRST = 0.6
+"""Share of the rise that the first step after a resume must have for the loaded weights, not the updates after them, to bring it."""
+
+
 def analyze(run: RunView, *, factor: float = 1.0) -> list[Finding]:
     """A finding per resume whose loss differs; a clean resume gives none.
 
@@ -69,6 +73,11 @@ def _finding(run: RunView, seen: Resume) -> Finding:
         Measure("recovered", seen.recovery_step is not None),
         Measure("steps_lost", seen.rewound, "step"),
     ]
+    every = run.losses[0].every
+    if seen.jump > 0 and every == 1 and seen.first > max(AT_FIRST * seen.jump, 3 * seen.noise):
+        evidence.append(Measure("first_excess", seen.first, "nat"))
+    if seen.highest > seen.start + 2 * seen.limit:
+        evidence.append(Measure("over_start", seen.highest - seen.start, "nat"))
     if seen.recovery_step is not None:
         evidence.append(Measure("recovery_step", seen.recovery_step, "step"))
     if seen.regained_step is not None:

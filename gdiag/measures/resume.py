@@ -79,6 +79,10 @@ class Resume:
     """Median update norm of the first rows after over the rows before."""
     start: float
     """Loss with which the run began [nat]."""
+    first: float
+    """Loss of the first row after it less the loss due: what the weights that were loaded cost before any update [nat]."""
+    highest: float
+    """The larger loss of the first two rows [nat]."""
     like_step: int | None = None
     """Step at which the run had this level before, where it was higher than the level due; None outside the curve."""
 
@@ -186,7 +190,8 @@ def _resume(paths: Sequence[Path], loss: Curve, grad: Curve, i: int, until: int,
         int(loss.step[i + back]) if back is not None and jump > limit else None,
         int(loss.step[i + regained]) if regained is not None else None,
         float(loss.step[i + half] - loss.step[i]) if half is not None and jump > limit else None,
-        grad_ratio, _ratio(paths[0].curve("update_norm"), step, FIRST_ROWS), start, int(loss.step[like]) if like is not None else None,
+        grad_ratio, _ratio(paths[0].curve("update_norm"), step, FIRST_ROWS), start,
+        float(excess[0]), float(rows[:2].max()), int(loss.step[like]) if like is not None else None,
     )  # fmt: skip
 
 

@@ -48,6 +48,8 @@ class _State:
     log_u: float = -4.6
     relief: float = 1.0
     harm: float = 0.0
+    owed: float = 0.0
+    """Harm that the next update does: the first step after a restart still has the loss of the weights that were loaded."""
     scale: float = 65536.0
     good: int = 0
     history: list[tuple[float, ...]] = field(default_factory=list)
@@ -62,7 +64,7 @@ class _State:
             self.progress = 0.0
         if "optimizer" in forces.lost:
             # Without second moments the first steps are signed and full-size: a kick that scales with the room left.
-            self.harm += forces.reset_harm
+            self.owed += forces.reset_harm
         if forces.lost & {"optimizer", "scale"}:
             self.scale = forces.initial_scale
 
@@ -105,6 +107,7 @@ def curve(forces: Forces) -> Curve:
         )
         if out.skipped[i]:
             state.progress = before
+        state.harm, state.owed = state.harm + state.owed, 0.0
         out.scale[i], out.progress[i] = state.scale, state.progress
         state.keep()
     out.loss = np.maximum(out.loss, 0.01)

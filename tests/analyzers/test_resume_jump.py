@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from gdiag.analyzers.resume_jump import analyze
 from gdiag.measures.run import RunView
@@ -23,6 +24,22 @@ def test_warns_of_a_transient_with_its_end() -> None:
     assert finding.where.last_step is not None
     assert 600 < finding.where.last_step < 700
     assert finding.number("grad_ratio") == 1.0
+
+
+def test_the_first_step_tells_weights_from_moments() -> None:
+    harm = 1.0 * 0.5 ** (np.arange(450) / 25)
+    (finding,) = analyze(run(learning(seed=1)[550:] + harm))
+    assert finding.number("first_excess") == pytest.approx(1.0, abs=0.3)  # before any update: what was loaded
+    harm[0] = 0.0
+    (finding,) = analyze(run(learning(seed=1)[550:] + harm))
+    assert finding.number("first_excess") is None
+    assert finding.number("over_start") is None
+
+
+def test_a_loss_above_that_of_the_untrained_model_is_said() -> None:
+    harm = 12.0 * 0.5 ** (np.arange(450) / 3)
+    (finding,) = analyze(run(learning(seed=1)[550:] + harm))
+    assert finding.number("over_start") > 1  # type: ignore[operator]
 
 
 def test_critical_when_the_model_is_fresh() -> None:
