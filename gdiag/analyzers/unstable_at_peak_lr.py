@@ -3,8 +3,8 @@
 What it checks: from the first step to as long after the warm-up as the warm-up took, whether the smoothed loss rises
 above its best and stays there, whether gradient norms leave their usual range a hundredfold, and whether the run ends
 in NaN after that; gradients that grow manyfold in the first steps while the loss stays where it began; runs that learned
-all they ever learn before the peak, after a violent step there; gradients that wander near the peak and calm when the
-rate falls.
+all they ever learn before the peak, after a violent step there; weights whose norm grows by percents a step, so that the
+updates are as large; gradients that wander near the peak and calm when the rate falls.
 
 Why it matters: this is what a learning rate beyond the edge of stability looks like; such runs end in NaN, diverge, or
 sit at the level of the token frequencies for the rest of their budget.
@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdiag.measures.carried_off import PACE, CarriedOff
 from gdiag.measures.gradient_level import Calming, Surge
 from gdiag.measures.peak_stability import WILD, Instability, Stalled
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD307"
 NAME = "unstable-at-peak-lr"
@@ -43,6 +45,8 @@ def analyze(run: RunView, *, lasting: float = 0.3, least_share: float = 0.1) -> 
     stalled = run.peak_stall
     if stalled is not None and stalled.violent:
         return [_stalled(run, stalled)]
+    if run.carried_off is not None:
+        return [_carried_off(run, run.carried_off)]
     return [_calming(run, run.gradient_calming)] if run.gradient_calming is not None else []
 
 
@@ -58,6 +62,20 @@ def _surge(run: RunView, seen: Surge) -> Finding:
             Measure("grad_ratio", seen.grad_ratio, limit=5.0),
             Measure("loss_share", seen.loss_share, limit=0.95),
             Measure("recovered", seen.recovered),
+        ),
+    )  # fmt: skip
+
+
+def _carried_off(run: RunView, seen: CarriedOff) -> Finding:
+    return Finding(
+        CODE, NAME, Severity.WARNING,
+        f"The norm of the weights grows {multiple(seen.growth)}-fold from step {seen.step} to {seen.last_step} with the learning rate at {seen.lr_share:.0%} of its peak: the updates are {seen.pace:.0%} of the weights a step or more, where a thousandth is usual",
+        run.where(step=seen.step, last_step=seen.last_step),
+        (
+            Measure("kind", "weights"),
+            Measure("lr_share_of_peak", seen.lr_share),
+            Measure("growth", seen.growth),
+            Measure("pace", seen.pace, "1/step", limit=PACE),
         ),
     )  # fmt: skip
 

@@ -87,6 +87,7 @@ class RunView:
     peak_stall = cached_property(training.peak_stall)
     gradient_surge = cached_property(training.gradient_surge)
     gradient_calming = cached_property(training.gradient_calming)
+    carried_off = cached_property(training.carried_off)
 
     # Times, GPUs and collectives.
     step_times = cached_property(machine.step_times)

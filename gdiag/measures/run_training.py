@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from gdiag.measures import carried_off as weights
 from gdiag.measures import changes, data, evaluation, loss_scale, loss_units, resume, resume_state
 from gdiag.measures import hidden_nan as zeros
 from gdiag.measures import nonfinite as stretches
 from gdiag.measures import trajectory as trajectories
 from gdiag.measures.attribution import Attribution, attribute
+from gdiag.measures.carried_off import CarriedOff
 from gdiag.measures.changes import Learning
 from gdiag.measures.curves import Curve, Path
 from gdiag.measures.data import Window, own_history_z
@@ -102,6 +104,15 @@ def gradient_surge(run: RunView) -> Surge | None:
 def gradient_calming(run: RunView) -> Calming | None:
     """Gradients that wander near the peak learning rate and calm when it has fallen."""
     return calming(run.schedule, run.series("lr"), run.grad_norm) if run.schedule else None
+
+
+def carried_off(run: RunView) -> CarriedOff | None:
+    """Weights that the first updates carry off; of the norms of all layers where that of the network is not logged."""
+    lr, whole = run.series("lr").finite, run.series("param_norm")
+    if len(whole) > weights.LEAST_MOVES:
+        return weights.carried_off(whole.step, whole.value, lr)
+    table = run.layer_table("param_norm")
+    return None if table is None else weights.carried_off(*weights.total_norm(table), lr)
 
 
 def proven_resumes(run: RunView) -> list[tuple[int, int]]:

@@ -69,6 +69,10 @@ FOLLOWS: Final = frozenset({"GD201"})
 where they seem to begin a few rows before."""
 
 
+RESTARTS: Final = frozenset({"GD109", "GD115", "GD117", "GD118", "GD120"})
+"""Findings about a row at which training was taken up again."""
+
+
 TAKEN_UP: Final = frozenset({"GD109", "GD302", "GD306"})
 """Findings about a row that is known beforehand: where training was taken up again, or the rate set."""
 

@@ -148,6 +148,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("lr_jump", "schedule", 5.0, nearby("GD302", 12, Severity.WARNING)),
     Rule("lr_jump", "schedule", -2.2, steady_lr),
     Rule("lr_too_high", "schedule", 2.2, found("GD307", least=Severity.WARNING)),
+    # Whatever comes after updates of percents of the weights comes of them.
+    *(Rule(cause, "schedule", weight, said("kind", "weights", "the updates are percents of the weights a step", "GD307")) for cause, weight in (
+        ("lr_too_high", 3.0), ("missing_warmup", 1.5), ("vanishing_gradient", -3.0), ("weight_decay_too_small", -2.0),
+    )),
     Rule("lr_too_high", "schedule", -1.2, decayed),
     Rule("lr_too_high", "schedule", 0.4, at_peak_rate(*UNSTABLE)),
     Rule("lr_too_high", "gradient", 1.0, rough_before),
@@ -211,6 +215,9 @@ RULES: Final[tuple[Rule, ...]] = (
     # Resume. Repeated or skipped sample ids are proof; a level that returns speaks for a lost optimizer state.
     Rule("optimizer_state_lost", "resume", 2.2, back_after_resume),
     Rule("optimizer_state_lost", "resume", 2.6, first_after_restart),
+    # Lost moments cost from the first update on: the first loss after a resume is that of the weights and data that were loaded.
+    *(Rule(cause, "loss", weight, at_least("first_excess", 0, "the first step after the resume, before any update, is {:.2f} nat too high already", "GD109")) for cause, weight in (("optimizer_state_lost", -3.0), ("resume_mismatch", 1.0))),
+    *(Rule(cause, "loss", weight, at_least("over_start", 0, "the loss after the resume is {:.2f} nat above that of the untrained model: other weights, vocabulary or data", "GD109")) for cause, weight in (("optimizer_state_lost", -3.5), ("resume_mismatch", 1.5))),
     # The same loss at the first step shows the same weights and batch; what follows shows the updates.
     Rule("optimizer_state_lost", "resume", 4.0, found("GD120")),
     *(Rule(cause, "resume", -2.5, found("GD120")) for cause in ("resume_mismatch", "data_repeated", "data_order", "bad_batch")),

@@ -16,6 +16,7 @@ from gdiag.triage.codes import (
     NUMBERS,
     PATTERN,
     RATED,
+    RESTARTS,
     ROOM,
     SLOWED,
     STATE,
@@ -49,16 +50,22 @@ class Group:
         """First step of any member."""
         return min((f.where.step for f in self.members if f.where.step is not None), default=float("-inf"))
 
-    @property
-    def end(self) -> float:
-        """Last step that the event explains; infinite once the model's state is in question."""
+    def end(self, *, restarts: bool = False) -> float:
+        """Last step that the event explains; infinite once the model's state is in question.
+
+        A restart (`restarts`) is no consequence of what grows over much of the run, however grave that is.
+        """
         alarms = [
             f for f in self.members if f.code in STATE and f.severity > Severity.INFO and not f.measure("isolated")
         ]
         if alarms:
             return float("inf")
         return max(
-            (end_of(f) or 0 for f in self.members if f.severity > Severity.INFO or f.code not in BROAD),
+            (
+                end_of(f) or 0
+                for f in self.members
+                if f.code not in BROAD or (f.severity > Severity.INFO and not restarts)
+            ),
             default=self.start,
         )
 
@@ -131,16 +138,17 @@ def _home(finding: Finding, groups: list[Group], facts: RunFacts) -> Group | Non
         if step is None and (_overlaps_in_time(finding, home) or _only_slowdown(finding, home, same)):
             return home
         rows = HARDWARE_ROWS if HARDWARE & {finding.code, *home.codes} else NEAR_ROWS
-        if step is not None and _close(step, home, rows, facts) and _compatible(finding, home):
+        if step is not None and _close(finding, step, home, rows, facts) and _compatible(finding, home):
             return home
     return None
 
 
-def _close(step: float, home: Group, rows: int, facts: RunFacts) -> bool:
+def _close(finding: Finding, step: float, home: Group, rows: int, facts: RunFacts) -> bool:
     """Whether a step lies in an event or at most so many logged rows before or after it."""
     if step < home.start:
         return facts.apart(step, home.start) <= rows
-    return step <= home.end or facts.apart(home.end, step) <= rows
+    end = home.end(restarts=finding.code in RESTARTS)
+    return step <= end or facts.apart(end, step) <= rows
 
 
 def _alone(finding: Finding) -> bool:
@@ -187,12 +195,20 @@ def _overlaps_in_time(finding: Finding, home: Group) -> bool:
 
 def _absorb_learning(groups: list[Group]) -> None:
     """A run that does not learn because it became unstable is one incident: the instability."""
-    unstable = next((g for g in groups if g.room == "model" and g.end == float("inf")), None)
+    unstable = next((g for g in groups if g.room == "model" and g.end() == float("inf")), None)
     learning = next((g for g in groups if g.codes & LEARNING and g is not unstable), None)
-    if unstable is None or learning is None or learning.codes & {"GD202", "GD303", "GD304"}:
+    if unstable is None or learning is None:
+        return
+    others = {"GD303", "GD304"} if carried_off(unstable.members) else {"GD202", "GD303", "GD304"}
+    if learning.codes & others:
         return
     unstable.members += learning.members
     groups.remove(learning)
+
+
+def carried_off(members: Sequence[Finding]) -> bool:
+    """Whether the updates carried the weights off: gradients that vanish after that do so for it, not for the network's depth."""
+    return any(f.code == "GD307" and f.measure("kind") == "weights" for f in members)
 
 
 def _absorb_exit(groups: list[Group], facts: RunFacts) -> None:
@@ -251,7 +267,7 @@ def _holds(group: Group, rows: Sequence[str]) -> bool:
 
 def _absorb_validation(groups: list[Group]) -> None:
     """Validation that is lost after the training loss was is no event of its own."""
-    lost = next((g for g in groups if g.codes & {"GD101", "GD116"} and g.end == float("inf")), None)
+    lost = next((g for g in groups if g.codes & {"GD101", "GD116"} and g.end() == float("inf")), None)
     own = next((g for g in groups if g.codes == {"GD111"}), None)
     if lost is None or own is None or own.members[0].measure("training_finite") is not False or own.start < lost.start:
         return

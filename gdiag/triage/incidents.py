@@ -22,7 +22,7 @@ from gdiag.triage.codes import (
     TAKEN_UP,
 )
 from gdiag.triage.facts import RunFacts
-from gdiag.triage.grouping import dies, end_of, room_of, surge
+from gdiag.triage.grouping import carried_off, dies, end_of, room_of, surge
 
 T = TypeVar("T")
 
@@ -31,7 +31,8 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
     """Name and place an event."""
     named = [f for f in members if f.code in PATTERN]
     known = any(f.code in TAKEN_UP and f.severity > Severity.INFO for f in named)
-    lead = min((f for f in named if not (known and f.code in FOLLOWS)), key=_precedence)
+    after = (FOLLOWS if known else frozenset()) | (LEARNING if carried_off(named) else frozenset())
+    lead = min((f for f in named if f.code not in after), key=_precedence)
     spread = frozenset() if lead.code in LEARNING else LEARNING
     events = [f for f in members if f is lead or surge(f) or dies(f) or f.code not in ALONE | spread | {"GD008"}]
     alarms = [f for f in events if f.severity >= min(lead.severity, Severity.WARNING)] or events

@@ -53,11 +53,16 @@ BY_KIND: Final = {
     "behind": "Learning rate falls behind its schedule",
     "ahead": "Learning rate runs ahead of its schedule",
     "advanced_twice": "Learning rate moves {:.0f} times as fast",
+    "surge": "Gradients surge in the first updates",
+    "stalled": "Loss stops falling as the rate nears its peak",
+    "weights": "Updates carry the weights off",
+    "calming": "Gradients wander near the peak rate",
     "NaN": "Learning rate is NaN",
     "infinite": "Learning rate is infinite",
     "negative": "Learning rate is below zero",
 }
-"""What a schedule that does not go on (GD306) does, and what a rate that cannot be (GD309) is."""
+"""What a schedule that does not go on (GD306) does, what is unstable at the peak rate (GD307), and what a rate that cannot be
+(GD309) is."""
 
 
 def title(case: Case) -> str:
@@ -85,7 +90,7 @@ def title(case: Case) -> str:
         name = (
             f"Steps have {work:.3g} times the work" if work is not None else "Batch size may have grown: longer steps"
         )
-    if case.lead.code in {"GD306", "GD309"}:
+    if case.lead.code in {"GD306", "GD307", "GD309"}:
         kind = str(case.lead.measure("kind"))
         name = BY_KIND.get(kind, name).format(case.lead.number("schedule_steps_per_step") or 0)
     parts = [name, _when(case), _place(case)]

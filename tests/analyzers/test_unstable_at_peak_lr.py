@@ -97,6 +97,16 @@ def test_critical_when_gradients_surge_and_nothing_is_learned() -> None:
     assert analyze(view({"lr": cosine(800, warmup=20), "loss": learning(800), "grad_norm": grad})) == []
 
 
+def test_warns_of_weights_that_the_first_updates_carry_off() -> None:
+    rate = 300 * cosine(800, warmup=20)
+    norm = 20 * np.exp(0.1 * np.minimum(np.arange(800), 20))
+    (finding,) = analyze(view({"lr": rate, "loss": learning(800), "param_norm": norm}))
+    assert finding.severity is Severity.WARNING
+    assert (finding.measure("kind"), finding.where.step, finding.where.last_step) == ("weights", 0, 20)
+    assert "grows 7.39-fold from step 0 to 20" in finding.message
+    assert analyze(view({"lr": rate, "loss": learning(800), "param_norm": norm**0.05})) == []
+
+
 def test_warns_of_gradients_that_calm_when_the_rate_falls() -> None:
     lr = cosine(warmup=20, floor=0.0)
     spread = np.where(lr > 1e-4, 0.8, 0.05)

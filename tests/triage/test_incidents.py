@@ -71,6 +71,19 @@ def test_not_learning_because_unstable_is_one_incident() -> None:
     assert found[0].onset_step == 60
 
 
+def test_gradients_that_vanish_in_weights_carried_off_are_their_consequence() -> None:
+    kind = (Measure("kind", "weights"), Measure("pace", 0.2))
+    found = incidents(
+        finding("GD307", 0, 20, evidence=kind), finding("GD202", 12, 600, CRITICAL), finding("GD108", 30, 600)
+    )
+    assert [(i.pattern, i.onset_step, i.causes[0].cause) for i in found] == [("divergence", 0, "lr_too_high")]
+
+
+def test_a_restart_is_no_consequence_of_what_grows_over_the_run() -> None:
+    found = incidents(finding("GD210", 133, 719), finding("GD120", 317, 357))
+    assert [(i.pattern, i.onset_step) for i in found] == [("layer_outlier", 133), ("resume_jump", 317)]
+
+
 def test_cost_counts_seconds_and_gpu_hours() -> None:
     facts = RunFacts("run", step_seconds=2.0, ranks=1800)
     cost = incidents(finding("GD102", 10, 19), facts=facts)[0].cost
