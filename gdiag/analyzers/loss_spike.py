@@ -26,6 +26,8 @@ from gdiag.reference.figures import whole
 CODE = "GD102"
 NAME = "loss-spike"
 NEEDS: tuple[str, ...] = ("steps.loss",)
+GAP_ROWS = 10
+"""Log intervals without a row from which nobody knows when the loss was back."""
 
 
 def analyze(run: RunView, *, z: float = 4.0, share: float = 0.005) -> list[Finding]:
@@ -49,6 +51,8 @@ def _finding(run: RunView, view: LossView, event: LossEvent, z: float) -> Findin
         end = "and the log ends before it comes back"
     elif event.recovery is None:
         end = "and does not come back fully"
+    elif event.step(event.recovery) - event.last_step > GAP_ROWS * view.every:
+        end = f"and is back at step {event.step(event.recovery)}, the next that is logged"
     else:
         end = f"and is back after {event.step(event.recovery) - event.onset_step} steps"
     said = (

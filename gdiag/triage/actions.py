@@ -146,7 +146,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "dataloader_stall": (own.loader, plain("Match the slow steps with shard boundaries")),
     "periodic_pause": (own.pause,),
     "memory_pressure": (own.memory, plain("Look for tensors kept across steps")),
-    "unknown_step_time_drift": (own.record_times, plain("Compare the configuration and the node list before and after the onset")),
+    "unknown_step_time_drift": (own.record_times, own.what_else_ran),
     "unknown": (replay_batch, plain("Log what `gdiag doctor` lists as missing; the log as it stands cannot decide")),
 }  # fmt: skip
 """Cause → its actions, the first the most urgent. Every cause of design.md section 5 has one."""

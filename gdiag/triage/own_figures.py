@@ -218,8 +218,20 @@ def record_times(case: Case) -> str:
     """What to record beside the step log."""
     return (
         "Record GPU clocks and event reasons (`nvidia-smi --query-gpu=… -l 5`), communication and data time beside the step log"
-        f"{_from(case)}, and run gdiag on both"
+        f"{'' if _passed(case) else _from(case)}, and run gdiag on both"
     )
+
+
+def _passed(case: Case) -> bool:
+    """Whether a longer step time went back."""
+    return case.lead.code == "GD501" and case.lead.measure("recovered") is True
+
+
+def what_else_ran(case: Case) -> str:
+    """What a slowdown that came and went, or stays, is to be held against."""
+    if _passed(case):
+        return "Look at what else ran on these hosts and their storage meanwhile: other jobs, backups, checkpoints of a neighbour"
+    return "Compare the configuration and the node list before and after the onset"
 
 
 def memory(case: Case) -> str:

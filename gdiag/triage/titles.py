@@ -73,6 +73,8 @@ def title(case: Case) -> str:
     name = BY_CODE.get(case.lead.code, NAMES[case.pattern])
     if case.lead.code in {"GD101", "GD204"}:
         name = _lost(case)
+    if case.lead.code == "GD501" and case.lead.measure("recovered") is True and case.severity > Severity.INFO:
+        name = "Step time rises for a while"
     if case.lead.number("regained_step") is not None:
         name = REGAINED.get(case.lead.code, name)
     if case.lead.code == "GD203" and case.severity is Severity.INFO:

@@ -75,3 +75,10 @@ def test_a_spike_that_a_restart_took_back_is_said_so() -> None:
     (finding,) = analyze(view({"step": step, "loss": np.concatenate([loss, again])}))
     assert finding.measure("taken_back") is True
     assert finding.where.step == pytest.approx(900, abs=1)
+
+
+def test_a_gap_after_the_spike_does_not_date_its_end() -> None:
+    loss = learning() + spike(1000, 600, 2.0, 10)
+    logged = np.concatenate([np.arange(606), np.arange(700, 1000)])
+    (finding,) = analyze(view({"step": logged, "loss": loss[logged]}))
+    assert finding.message.endswith("and is back at step 700, the next that is logged")

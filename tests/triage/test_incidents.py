@@ -591,3 +591,11 @@ def test_a_run_that_ends_over_a_lost_gpu_is_one_incident_with_its_address() -> N
     (found,) = incidents(lost, ended)
     assert len(found.findings) == 2
     assert found.actions[0].startswith("Drain the GPU at 0000:b3:00.0")
+
+
+def test_a_longer_step_time_that_went_back_is_not_said_to_last() -> None:
+    passed = (Measure("recovered", True), Measure("seconds_lost", 700.0, "s"))
+    (found,) = incidents(finding("GD501", 100, 300, evidence=passed))
+    assert found.title == "Step time rises for a while from step 100"
+    assert not any("from step 100 on" in action for action in found.actions)
+    assert any("other jobs" in action for action in found.actions)
