@@ -24,7 +24,7 @@ NAME = "short-log"
 NEEDS: tuple[str, ...] = ("steps.step",)
 OTHERS: Final = {
     "grad_norm": "gradient norm", "lr": "learning rate", "eval_loss": "validation loss", "step_time": "step time",
-    "time": "time stamps", "tokens_per_s": "throughput",
+    "time": "pace by time stamps", "tokens_per_s": "throughput",
 }  # fmt: skip
 
 
@@ -49,6 +49,7 @@ def _said(run: RunView, rows: int, steps: int, spikes: int, learning: int) -> st
             return f"Too short to judge more than leaps: {logged}, spikes need {spikes} rows, divergence and plateaus {learning}"
         return f"Too short to judge divergence and plateaus: {logged}, they need {learning} rows"
     seen = [words for name, words in OTHERS.items() if run.has(f"steps.{name}")]
+    seen += ["per-layer values"] if run.layer_columns else []
     rest = f"only {', '.join(seen)} can be judged" if seen else "nothing of training can be judged"
     return f"No loss is logged in {steps} {'row' if steps == 1 else 'rows'}: {rest}"
 

@@ -10,6 +10,7 @@ import pytest
 from gdiag.analyzers.short_log import analyze
 from gdiag.model import Severity
 from gdiag.pipeline import diagnose
+from tests.analyzers.made_layers import layered, norms
 from tests.analyzers.made_runs import cosine, learning, view
 
 
@@ -52,3 +53,12 @@ def test_a_short_log_is_never_nothing_found() -> None:
     (incident,) = diagnose(view({"loss": learning(5)}).records).incidents
     assert incident.title.startswith("Too short to judge")
     assert (incident.causes, incident.cost.steps) == ((), None)
+
+
+def test_layers_without_a_loss_are_named() -> None:
+    made = norms(100)
+    steps = layered(made).records.steps
+    without = layered(made, steps={"lr": np.full(100, 1e-3)})
+    assert "loss" not in steps.columns or steps["loss"].count() == 0
+    (finding,) = analyze(without)
+    assert finding.message.endswith("only learning rate, per-layer values can be judged")
