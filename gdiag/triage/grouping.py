@@ -62,7 +62,8 @@ class Group:
             return float("inf")
         return max(
             (
-                end_of(f) or 0
+                # A layer that died stays dead: what comes long after is no part of its death.
+                (f.where.step if dies(f) else end_of(f)) or 0
                 for f in self.members
                 if f.code not in BROAD or (f.severity > Severity.INFO and not restarts)
             ),

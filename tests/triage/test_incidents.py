@@ -79,6 +79,14 @@ def test_gradients_that_vanish_in_weights_carried_off_are_their_consequence() ->
     assert [(i.pattern, i.onset_step, i.causes[0].cause) for i in found] == [("divergence", 0, "lr_too_high")]
 
 
+def test_a_layer_that_died_long_before_dates_nothing() -> None:
+    died = (Measure("from_start", value=False),)
+    found = incidents(
+        finding("GD203", 162, 799, evidence=died, layer="experts.3"), finding("GD208", 573, severity=CRITICAL)
+    )
+    assert [(i.pattern, i.onset_step) for i in found] == [("parameter_jump", 573), ("dead_layer", 162)]
+
+
 def test_a_restart_is_no_consequence_of_what_grows_over_the_run() -> None:
     found = incidents(finding("GD210", 133, 719), finding("GD120", 317, 357))
     assert [(i.pattern, i.onset_step) for i in found] == [("layer_outlier", 133), ("resume_jump", 317)]
