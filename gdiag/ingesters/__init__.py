@@ -15,6 +15,7 @@ from gdiag.ingesters import (
     checkpoints,
     envelopes,
     epoch_steps,
+    fraction_steps,
     job_log,
     mllog,
     other_kinds,
@@ -61,7 +62,7 @@ def load(paths: Sequence[str | Path], options: Options | None = None) -> Records
     for given in inputs:
         try:
             reading = _with_rows(_read(given, options or Options()))
-            readings.append(appended.apart(epoch_steps.counted(reading), given))
+            readings.append(fraction_steps.in_own_units(appended.apart(epoch_steps.counted(reading), given)))
         except InputError as error:
             refusals.append(str(error))
             readings.append(Reading(Source(given.path, "unknown", 0, notes=(str(error),))))

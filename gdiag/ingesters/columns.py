@@ -16,7 +16,7 @@ from gdiag.ingesters.claims import Plan
 from gdiag.ingesters.objectives import adversaries, variational
 from gdiag.ingesters.ranks import with_rank_rows
 from gdiag.ingesters.reading import Options, Reading
-from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps, is_step, whole_steps
+from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps, is_step, several_runs, whole_steps
 from gdiag.model import Source, Value
 from gdiag.schema import KEYS, STEP_METRICS, LayerColumn, empty
 
@@ -249,7 +249,8 @@ def _steps(data: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFrame, l
             columns["step"] = columns["epoch"]
             filled, said = fill_steps(data.with_columns(step=pl.col("epoch")))
             return filled, [*notes, *said, "no step column: epochs are used as steps"]
-    numbered = data.with_columns(step=pl.int_range(pl.len(), dtype=pl.Int64))
+    number = pl.int_range(pl.len(), dtype=pl.Int64)
+    numbered = data.with_columns(step=number.over("run") if several_runs(data) else number)
     return numbered, [*notes, "no step column: rows are numbered from 0"]
 
 

@@ -9,22 +9,25 @@ from typing import Final
 import polars as pl
 
 from gdiag.ingesters.reading import Reading
-from gdiag.ingesters.rows import counted_in
+from gdiag.ingesters.rows import counted_in, fractional, of_each_run, several_runs
 
 _SAID: Final = ("steps are fractions", "no step column:")
 """How the notes begin that a reader of one file wrote about its steps."""
 
 
-def in_one_unit(readings: list[Reading], members: Sequence[int]) -> None:
+def in_one_unit(readings: list[Reading], members: Sequence[int]) -> bool:
     """Counts the steps of readings anew that stand for the same fractions, so that equal places have equal numbers.
 
     Args:
         readings: all of them; those of `members` are put back.
-        members: the readings of one place; nothing is done where none counts in fractions.
+        members: the readings that may be one run; nothing is done where none counts in fractions.
+
+    Returns:
+        whether any were counted anew.
     """
     axes = {i: axis for i in members if (axis := _axis(readings[i])) is not None}
     if len(axes) < 2 or not any(_is_fraction(axis) for axis in axes.values()):
-        return
+        return False
     names = {readings[i].source.columns.get("step") for i in axes}
     for i in members:
         # A file of the same counter that happens to hold whole numbers only.
@@ -37,6 +40,22 @@ def in_one_unit(readings: list[Reading], members: Sequence[int]) -> None:
     for i, axis in axes.items():
         known = axis.unique("step", keep="first").join(table, on="at", how="left").select("step", "fresh")
         readings[i] = _renumbered(readings[i], known, f"steps are fractions, {how} in all files of the run")
+    return True
+
+
+def in_own_units(reading: Reading) -> Reading:
+    """The reading with the steps of runs that were told apart in it, each in the unit of its own fractions."""
+    steps, columns = reading.steps, reading.source.columns
+    if steps is None or not several_runs(steps) or "epoch" not in steps.columns:
+        return reading
+    counted = columns.get("step") == columns.get("epoch") and fractional(steps["epoch"])
+    if not counted or any(note.startswith(_SAID[1]) for note in reading.source.notes):
+        return reading
+    number, how = of_each_run(steps, "epoch")
+    if (number == steps["step"]).all():
+        return reading
+    fresh = steps.select("run", "step", fresh=number.cast(pl.Int64)).drop_nulls()
+    return _renumbered(reading, fresh.unique(["run", "step"], keep="first"), f"steps are fractions: {how}")
 
 
 def at_steps_of(epochs: Reading, steps: pl.DataFrame, columns: Mapping[str, str]) -> pl.DataFrame | None:
@@ -83,7 +102,7 @@ def _axis(reading: Reading) -> pl.DataFrame | None:
     Of rows that were numbered for want of a step only those whose epochs differ are at one.
     """
     steps, columns = reading.steps, reading.source.columns
-    if steps is None or not _by_epoch(steps, columns):
+    if steps is None or several_runs(steps) or not _by_epoch(steps, columns):
         return None
     if "step" not in columns and steps["epoch"].n_unique() < steps.height:
         return None
@@ -106,4 +125,6 @@ def _moved(table: pl.DataFrame | None, known: pl.DataFrame) -> pl.DataFrame | No
     if table is None or "step" not in table.columns:
         return table
     order = table.columns
-    return table.join(known, on="step", how="left", maintain_order="left").with_columns(step="fresh").select(order)
+    keys = [key for key in ("run", "step") if key in known.columns and key in order]
+    moved = table.join(known.unique(keys), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return moved.with_columns(step="fresh").select(order)

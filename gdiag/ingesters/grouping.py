@@ -41,17 +41,7 @@ def group(readings: list[Reading]) -> list[Group]:
     main = [i for i, r in enumerate(readings) if r.steps is not None and r.steps.height]
     if len(main) < 2:
         return [Group((*main, *(i for i in range(len(readings)) if i not in main)))] if readings else []
-    byhome: dict[str, list[int]] = {}
-    for i in main:
-        byhome.setdefault(home(readings[i].source.path), []).append(i)
-    for near in byhome.values():
-        fraction_steps.in_one_unit(readings, near)
-    runs = _rank_files(readings, main)
-    runs = _wandb_folders(readings, runs)
-    runs = _single_metrics(readings, runs)
-    runs = _event_files(readings, runs)
-    runs = _twins(readings, runs)
-    runs = _restarts(readings, runs)
+    runs = _runs(readings, main)
     homes = [home(readings[run[0]].source.path) for run in runs]
     nearest: dict[str, int] = {}
     for index in sorted(set(range(len(readings))) - set(main)):
@@ -60,6 +50,39 @@ def group(readings: list[Reading]) -> list[Group]:
             nearest[own] = homes.index(own) if own in homes else _nearest(homes, own)
         runs[nearest[own]].append(index)
     return [Group(tuple(run)) for run in runs]
+
+
+def _runs(readings: list[Reading], main: list[int]) -> list[list[int]]:
+    """The runs, those whose files count epochs in fractions with their steps in one unit."""
+    byhome: dict[str, list[int]] = {}
+    for i in main:
+        byhome.setdefault(home(readings[i].source.path), []).append(i)
+    trial = list(readings)
+    shared = [fraction_steps.in_one_unit(trial, near) for near in byhome.values()]
+    if not any(shared):
+        return _told_by_steps(readings, main)
+    return sorted(own for run in _told_by_steps(trial, main) for own in _in_own_unit(readings, run))
+
+
+def _in_own_unit(readings: list[Reading], members: list[int]) -> list[list[int]]:
+    """The runs of some files, which share a unit of steps only where they are one run in it."""
+    trial = list(readings)
+    fraction_steps.in_one_unit(trial, members)
+    runs = _told_by_steps(trial, members)
+    if len(runs) == 1:
+        readings[:] = trial
+        return runs
+    return [own for run in runs for own in _in_own_unit(readings, run)]
+
+
+def _told_by_steps(readings: list[Reading], main: list[int]) -> list[list[int]]:
+    """The runs of files whose steps are comparable."""
+    runs = _rank_files(readings, main)
+    runs = _wandb_folders(readings, runs)
+    runs = _single_metrics(readings, runs)
+    runs = _event_files(readings, runs)
+    runs = _twins(readings, runs)
+    return _restarts(readings, runs)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -29,6 +29,8 @@ _DIGITS: Final = 9
 """Digits of a fraction that count: what differs behind them is the same number computed in another way."""
 _COUNTED: Final = 1e9
 """Counts of fractions above this are no counts."""
+_SHOWN: Final = 3
+"""Units of runs that are named."""
 
 
 def is_step(step: pl.Series) -> pl.Series:
@@ -43,8 +45,9 @@ def fill_steps(data: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     missing = data["step"].null_count()
     if not missing:
         return data, []
+    filled = pl.col("step").forward_fill().backward_fill()
     return (
-        data.with_columns(pl.col("step").forward_fill().backward_fill()),
+        data.with_columns(filled.over("run") if several_runs(data) else filled),
         [
             f"{missing} {'row' if missing == 1 else 'rows'} without a step {'takes' if missing == 1 else 'take'} the step of the row before"
         ],
@@ -62,17 +65,36 @@ def fractional(step: pl.Series) -> bool:
 def whole_steps(data: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """`step` in whole numbers, in the order and, where they are multiples of one fraction, in the distances that it had.
 
-    Steps in fractions stay as `epoch` where nothing else gives it.
+    Each run has its own unit. Steps in fractions stay as `epoch` where nothing else gives it.
     """
     if not fractional(data["step"]):
         return data, []
-    step = pl.when(is_step(data["step"])).then(pl.col("step").round_sig_figs(_DIGITS))
-    told = data.select(step).to_series().drop_nulls().unique().sort()
-    number, how = counted_in(told)
-    first, last = (f"{told[i]:.6g}" for i in (0, -1))
+    step = pl.when(is_step(data["step"])).then(pl.col("step"))
     kept = [] if "epoch" in data.columns and data["epoch"].count() else [pl.col("step").alias("epoch")]
-    placed = step.replace_strict(told, number, default=None, return_dtype=pl.Float64)
-    return data.with_columns(placed.alias("step"), *kept), [f"steps are fractions from {first} to {last}: {how}"]
+    data = data.with_columns(step.alias("step"), *kept)
+    placed, how = of_each_run(data, "step")
+    first, last = (f"{float(str(end)):.6g}" for end in (data["step"].min(), data["step"].max()))
+    return data.with_columns(placed.alias("step")), [f"steps are fractions from {first} to {last}: {how}"]
+
+
+def several_runs(data: pl.DataFrame) -> bool:
+    """Whether the rows are of several runs, which tell nothing of one another's steps."""
+    return "run" in data.columns and data["run"].drop_nulls().n_unique() > 1
+
+
+def of_each_run(data: pl.DataFrame, column: str) -> tuple[pl.Series, str]:
+    """A column of fractions in whole numbers, of each run in its own unit, and how they were found, in words."""
+    at = data.select("run", at=pl.col(column).round_sig_figs(_DIGITS))
+    parts: list[pl.DataFrame] = []
+    hows: dict[str, None] = {}
+    for _, rows in at.drop_nulls("at").unique(maintain_order=True).group_by("run", maintain_order=True):
+        rows = rows.sort("at")
+        number, how = counted_in(rows["at"])
+        parts.append(rows.with_columns(number.cast(pl.Float64).alias("number")))
+        hows[how] = None
+    placed = at.join(pl.concat(parts), on=["run", "at"], how="left", nulls_equal=True, maintain_order="left")
+    shown = [*hows][:_SHOWN]
+    return placed["number"], "; ".join(shown) + (f" and {len(hows) - _SHOWN} more" if len(hows) > _SHOWN else "")
 
 
 def counted_in(told: pl.Series) -> tuple[pl.Series, str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from gdiag.ingesters import load
@@ -65,3 +67,63 @@ def test_whole_steps_beside_epochs_are_left_alone(tmp_path: Path) -> None:
     table(tmp_path / "loss.csv", "step,loss", [float(i) for i in range(1, 60)], 3.0)
     table(tmp_path / "eval_loss.csv", "step,eval_loss", [float(i) for i in range(5, 60, 5)], 3.0)
     assert load([tmp_path]).steps["step"].to_list() == [*range(1, 60)]
+
+
+UNITS = [0.1, 1 / 7, 0.25, 1 / 9, 0.05, 0.3, 0.0625]
+
+
+def curve(seed: int, unit: float, count: int, counter: str) -> list[str]:
+    drawn = random.Random(seed)
+    return [f"{counter},loss", *(f"{unit * i:.6g},{3 * 0.97**i + drawn.random() / 20:.4f}" for i in range(1, count))]
+
+
+def steps_of(paths: list[Path]) -> dict[str, list[int]]:
+    records = load(paths)
+    return {run.id: records.steps.filter(pl.col("run") == run.id)["step"].to_list() for run in records.runs}
+
+
+@pytest.mark.parametrize("counter", ["epoch", "step"])
+@pytest.mark.parametrize("seed", range(6))
+def test_runs_do_not_change_each_others_steps(tmp_path: Path, seed: int, counter: str) -> None:
+    drawn = random.Random(seed)
+    units = drawn.choices(UNITS, k=drawn.randint(2, 5))
+    tables = {f"{chr(97 + i)}": curve(10 * seed + i, unit, 40 + 9 * i, counter) for i, unit in enumerate(units)}
+    for name, lines in tables.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    alone = {name: steps_of([tmp_path / f"{name}.csv"])["run"] for name in tables}
+    assert steps_of([tmp_path]) == alone
+    rows = [f"{name},{line}" for name, lines in tables.items() for line in lines[1:]]
+    long = tmp_path / "in_one_table" / "long.csv"
+    long.parent.mkdir()
+    for order in (rows, sorted(rows, key=lambda row: float(row.split(",")[1]))):
+        long.write_text("\n".join([f"run,{counter},loss", *order]) + "\n")
+        assert steps_of([long]) == alone
+
+
+def test_runs_appended_to_one_another_keep_their_steps(tmp_path: Path) -> None:
+    one, other = curve(1, 0.1, 60, "step"), curve(2, 1 / 7, 60, "step")
+    (tmp_path / "runs.csv").write_text("\n".join([*one, *other[1:]]) + "\n")
+    assert steps_of([tmp_path / "runs.csv"]) == {"1": [*range(1, 60)], "2": [*range(1, 60)]}
+
+
+def test_rows_without_a_step_do_not_take_another_runs(tmp_path: Path) -> None:
+    rows = ["run,step,loss", "a,1,3.0", "a,2,2.5", "a,3,2.4", "b,,2.9", "b,1,2.8", "b,2,2.7"]
+    (tmp_path / "long.csv").write_text("\n".join(rows) + "\n")
+    assert steps_of([tmp_path / "long.csv"])["b"] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("others", [0, 3])
+def test_files_of_one_run_share_a_unit_whatever_lies_beside_them(tmp_path: Path, others: int) -> None:
+    first, second = curve(1, 0.1, 41, "step"), curve(2, 0.05, 30, "step")
+    (tmp_path / "run-1.csv").write_text("\n".join(first) + "\n")
+    after = [
+        f"{4 + float(x):.6g},{3 * 0.97 ** (40 + i):.4f}" for i, x in enumerate(r.split(",")[0] for r in second[1:])
+    ]
+    (tmp_path / "run-2.csv").write_text("\n".join(["step,loss", *after]) + "\n")
+    for i in range(others):
+        (tmp_path / f"{'xyz'[i]}.csv").write_text("\n".join(curve(20 + i, UNITS[i + 1], 50, "step")) + "\n")
+    steps = load([tmp_path]).steps.filter(pl.col("epoch").is_not_null())
+    own = steps.filter(pl.col("run").is_in(["run", "run-1"]))
+    unit = 0.05
+    assert own.height == 40 + 29
+    assert own["step"].to_list() == [round(e / unit) for e in own["epoch"]]
