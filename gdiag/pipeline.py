@@ -18,7 +18,7 @@ from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
 from gdiag.analyzers.needs import absent, held
 from gdiag.analyzers.objectives import weighed
-from gdiag.errors import InputError, UsageError
+from gdiag.errors import UsageError
 from gdiag.ingesters.reading import Options
 from gdiag.measures.bandwidth import sweeps
 from gdiag.measures.bandwidth_compare import Held, baseline
@@ -59,8 +59,7 @@ def load(
     records = ingesters.load([fspath(path) for path in paths], Options(columns=dict(columns or {}), tz=tz))
     told = any(getattr(records, name).height for name in (*TABLES, "layers"))
     if not told and not any(run.config or run.exit != "unknown" for run in records.runs):
-        empty = next(source for source in records.sources if source.format != "unknown")
-        raise InputError(f"{empty.path} is {empty.format} without a row")
+        raise ingesters.without_a_row(next(source for source in records.sources if source.format != "unknown"))
     return records
 
 

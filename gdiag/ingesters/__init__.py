@@ -227,7 +227,12 @@ def _with_rows(reading: Reading) -> Reading:
     told = told or source.format in _EVIDENCE or source.format in _TYPED
     if told or any(table is not None and table.height for table in tables):
         return reading
-    raise InputError(f"{source.path} is {source.format} without a row")
+    raise without_a_row(source)
+
+
+def without_a_row(source: Source) -> InputError:
+    """What is said of a file whose form is known and that holds nothing."""
+    return InputError(f"{source.path} is {source.format} without a row")
 
 
 def _noted(given: Input, reading: Reading) -> Reading:
