@@ -23,7 +23,6 @@ _DIGITS: Final = re.compile(r"[-+]?(?:\d[\d.,]*(?:[eE][-+]?\d+)?|\bnan\b)")
 _LINE: Final = columns.LINE
 _HEAD: Final = 1 << 16
 _FEW: Final = 5
-_COUNTERS: Final = ("step", "tokens", "samples")
 _FRACTIONS: Final = ("loss", "eval_loss", "lr", "grad_norm")
 _SPLITS: Final = ("train", "eval", "val", "valid", "validation", "test")
 
@@ -219,7 +218,7 @@ def _ragged(data: bytes, shape: csv_rows.Shape, width: int) -> bool:
 
 def _counts(name: str) -> bool:
     found = claim(name)
-    return found is not None and found.canonical in _COUNTERS
+    return found is not None and found.canonical in grouping_marks.COUNTS
 
 
 def _fraction(name: str) -> bool:

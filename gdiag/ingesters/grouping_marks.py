@@ -22,6 +22,8 @@ _is_dotted = re.compile(_DOTTED).match
 _is_comma = re.compile(_COMMA).match
 _is_point = re.compile(_POINT).match
 
+COUNTS: Final = ("step", "tokens", "samples")
+"""Columns whose dots may part thousands."""
 Dots = Literal["thousands", "unsaid", ""]
 Commas = Literal["decimal", "unsaid", ""]
 
@@ -94,18 +96,30 @@ def short_commas(told: pl.Series) -> Commas:
 def dots(text: pl.Series) -> Dots:
     """What the dots in a column of counts are: 1.000 may be one, written with three decimals, or a thousand.
 
-    Two dots in a number are proof, and so is a count that rises only if they part thousands (998, 999, 1.000).
+    Two dots in a number are proof, and so is a count that falls back less often if they part thousands: 998, 999, 1.000 does
+    not, and a resume is one fall in both readings. Words and damaged cells among the numbers prove nothing.
     """
     told = text.drop_nulls().str.strip_chars()
-    dotted = told.str.contains(_DOTTED)
+    dotted, number = told.str.contains(_DOTTED), told.cast(pl.Float64, strict=False)
+    here = dotted | number.is_finite().fill_null(False)
+    told, dotted, number = told.filter(here), dotted.filter(here), number.filter(here)
     if not dotted.any() or not (dotted | told.str.contains(_WHOLE)).all():
         return ""
     if told.str.contains(r"\..*\.").any():
         return "thousands"
-    as_thousands, as_decimals = without_dots(told), told.cast(pl.Float64, strict=False)
-    if as_thousands.is_sorted() and not as_decimals.is_sorted():
+    count = without_dots(told).cast(pl.Float64, strict=False)
+    falls, others = (int((values.diff() < 0).sum()) for values in (count, number))
+    if falls < others or (falls == others and _passes_a_thousand(count, number)):
         return "thousands"
     return "unsaid" if dotted.all() else ""
+
+
+def _passes_a_thousand(count: pl.Series, number: pl.Series) -> bool:
+    """Whether a count goes on past a thousand by what it advances elsewhere, where the numbers as they stand fall back."""
+    ahead = count.diff()
+    usual = ahead.filter(ahead > 0).median()
+    past = (number.diff() < 0) & (ahead > 0)
+    return isinstance(usual, float) and bool(past.any()) and bool((ahead.filter(past) <= 2 * usual).all())
 
 
 def falls_below_a_thousand(count: pl.Series) -> bool:
@@ -115,5 +129,5 @@ def falls_below_a_thousand(count: pl.Series) -> bool:
 
 
 def without_dots(text: pl.Series) -> pl.Series:
-    """Numbers whose dots part thousands."""
-    return text.str.replace_all(".", "", literal=True).cast(pl.Float64, strict=False)
+    """The text of numbers whose dots part thousands as programs read it."""
+    return text.str.replace_all(".", "", literal=True)

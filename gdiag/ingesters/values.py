@@ -17,7 +17,6 @@ _SPECIAL: Final = {
     "-inf": float("-inf"), "infinity": float("inf"), "+infinity": float("inf"), "-infinity": float("-inf"),
     "true": 1.0, "false": 0.0, "1.#qnan": float("nan"), "1.#inf": float("inf"), "-1.#inf": float("-inf"),
 }  # fmt: skip
-_COUNTS: Final = ("step", "tokens", "samples")
 _LOSSES: Final = ("loss", "eval_loss")
 _SCALAR: Final = r"([-+]?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf))"
 _WRAPPED: Final = (
@@ -57,7 +56,7 @@ def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Par
         column = column.str.replace(r"^\s*(\d+)\s*/\s*\d+\s*$", "${1}")  # 601/2161: where it is of how many
     if canonical == "elapsed" and column.dtype == pl.String:
         column = clocks.durations(column)
-    parsed = _counts(column) if canonical in _COUNTS and column.dtype == pl.String else None
+    parsed = _counts(column) if canonical in grouping_marks.COUNTS and column.dtype == pl.String else None
     if parsed is None and canonical in _LOSSES and column.dtype == pl.String:
         parsed = _losses(column)
     parsed = parsed or numbers(column)
@@ -87,11 +86,11 @@ def _counts(column: pl.Series) -> Parsed | None:
     what = grouping_marks.dots(column)
     if what == "thousands":
         said = f"dots in {escape(column.name, 60)} part thousands"
-        return Parsed(grouping_marks.without_dots(column.str.strip_chars()), notes=(said,))
+        return replace(numbers(grouping_marks.without_dots(column)), notes=(said,))
     if what == "unsaid":
-        first = escape(str(column.drop_nulls()[0]).strip(), 20)
+        first = escape(str(column.filter(column.str.contains(r"\d\.\d"))[0]).strip(), 20)
         said = f"whether {first} in {escape(column.name, 60)} is {float(first):g} or {first.replace('.', '')} cannot be judged"
-        return Parsed(numbers(column).series, notes=(f"{said}: read as {float(first):g}",))
+        return replace(numbers(column), notes=(f"{said}: read as {float(first):g}",))
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -121,3 +122,43 @@ def test_proofs() -> None:
     assert dots(pl.Series(["1.000", "2.000"])) == "unsaid"
     assert plain(pl.Series(["2,5", "1.234,5"])).to_list() == [2.5, 1234.5]
     assert plain(pl.Series(["1,234", "1,234.5"])).to_list() == [1234.0, 1234.5]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_thousands_are_told_whatever_resumes(tmp_path: Path, seed: int) -> None:
+    drawn = random.Random(seed)
+    every = drawn.choice([1, 2, 5, 10, 25])
+    at = every * drawn.randrange(0, 900 // every)
+    steps: list[int] = []
+    for _ in range(drawn.randint(1, 5)):
+        end = at + every * drawn.randint(20, 120)
+        steps += range(at, end, every)
+        at = max(0, end - every * drawn.randint(2, 60))
+    steps += range(at, max(at, 1000) + 5 * every, every)
+    rows = [(grouped(step), f"{3 - i / 1e4:.5f}") for i, step in enumerate(steps)]
+    if seed % 3 == 0:
+        rows.insert(len(rows) // 2, ("nan", "2.5"))
+    if seed % 3 == 1:
+        rows.insert(len(rows) // 2, ("7.0x1", "2.5"))
+    records = read(tmp_path / "run.tsv", rows, "\t")
+    assert set(records.steps["step"].to_list()) == set(steps)
+    assert records.steps["step"].to_list().count(steps[0]) == steps.count(steps[0])
+    assert "dots in step part thousands" in records.sources[0].notes
+    assert records.rejects.height == (seed % 3 == 1)
+
+
+def test_a_resume_that_ends_below_a_thousand() -> None:
+    steps = [*range(900, 1100), *range(950, 990)]
+    assert dots(pl.Series([grouped(step) for step in steps])) == "thousands"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_fractions_with_three_decimals_are_no_thousands(seed: int) -> None:
+    drawn = random.Random(seed)
+    unit = drawn.choice([0.125, 0.001, 0.5, 1 / 3])
+    first = drawn.choice([1, 7, 40])
+    told = [first + unit * i for i in range(60)]
+    told += told[drawn.randint(5, 50) :]
+    assert dots(pl.Series([f"{x:.3f}" for x in told])) == "unsaid"
+    mixed = [f"{x:.0f}" if x == int(x) else f"{x:.3f}" for x in told]
+    assert dots(pl.Series(mixed)) in ("", "unsaid")
