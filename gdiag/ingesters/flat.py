@@ -81,7 +81,7 @@ def to_frame(
         names: those of `places` that are wanted; absent, all are.
     """
     found = places(rows) if names is None else names
-    columns = [_column(name, [rows[at][name] for at in where], where, len(rows)) for name, where in found.items()]
+    columns = [column(name, [rows[at][name] for at in where], where, len(rows)) for name, where in found.items()]
     if lines is None:
         return pl.DataFrame(columns)
     own = [column.alias(LOGGED) if column.name == LINE else column for column in columns]
@@ -105,7 +105,7 @@ def are_numbers(cells: Iterable[Cell]) -> bool:
     return {type(cell) for cell in cells} <= {int, float, bool, type(None)}
 
 
-def _column(name: str, cells: list[Cell], where: list[int], height: int) -> pl.Series:
+def column(name: str, cells: list[Cell], where: list[int], height: int) -> pl.Series:
     """A column of so many rows from the cells of some."""
     if are_numbers(cells):
         series = pl.Series(name, [None if cell is None else _float(cell) for cell in cells], dtype=pl.Float64)

@@ -6,7 +6,7 @@ pieces, and only a failing piece is read line by line.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,8 +24,8 @@ LEARN: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """A longer line is no log row, B."""
 _WINDOW: Final = 64 << 10
-_SPREAD: Final = 16
-"""Cells that rows which are read one by one may become for each of their bytes."""
+_SPREAD: Final = 1
+"""Cells that the table of a piece whose rows are read one by one may have for each of its bytes; what is rarer is kept aside."""
 _AHEAD: Final = 2
 """Chunks in work at a time: one is checked on one core while the other is parsed on all."""
 
@@ -46,8 +46,8 @@ class Chunks:
     """Lines that held several objects."""
     repaired: int = 0
     """Lines with NUL bytes or broken UTF-8 that could be read without them."""
-    rare: dict[str, None] = field(default_factory=dict)
-    """Columns that were left out of pieces, for next to no row fills them."""
+    aside: rare.Aside = field(default_factory=rare.Aside)
+    """Cells that no frame has, for next to no row of their piece fills their columns."""
 
     def set_aside(self, name: str, *, numeric: bool) -> None:
         """A column that nobody wants."""
@@ -82,6 +82,40 @@ def read(
         else:
             line += _in_pieces(state, take(start, end), line, pieces)
     return state
+
+
+def joined(state: Chunks) -> tuple[pl.DataFrame, list[str]]:
+    """All rows of what was read, whose frames are used up, and the columns that are not in it whole."""
+    frames, aside = state.frames, state.aside
+    names = {*aside.cells, *(name for frame in frames for name in frame.columns)}
+    left: list[str] = []
+    if state.objects * len(names) > rare.MOST:
+        counts = Counter({name: len(rows) for name, (rows, _) in aside.cells.items()})
+        for frame in frames:
+            counts.update(dict(zip(frame.columns, (frame.height - n for n in frame.null_count().row(0)), strict=True)))
+        left = rare.left_out(counts, state.objects, rare.MOST)
+        frames = [frame.drop(left, strict=False) for frame in frames]
+    try:
+        frame = pl.concat(frames)
+    except pl.exceptions.PolarsError:
+        # Another column here and there: this looks at every column of every frame.
+        frame = pl.concat(frames, how="diagonal_relaxed")
+    state.frames.clear()
+    for name in left:
+        aside.cells.pop(name, None)
+    fresh = [flat.column(name, cells, rows, frame.height) for name, (rows, cells) in aside.cells.items()]
+    frame = frame.with_columns([_beside(frame, series) for series in fresh])
+    return (frame.rechunk() if frame.width > json_columnar.WIDE else frame), [*aside.lost, *left]
+
+
+def _beside(frame: pl.DataFrame, cells: pl.Series) -> pl.Series:
+    """A column with the cells of it that were kept aside."""
+    if cells.name not in frame.columns:
+        return cells
+    own = frame[cells.name]
+    if own.dtype != cells.dtype:
+        own, cells = own.cast(pl.String), cells.cast(pl.String)
+    return own.zip_with(own.is_not_null(), cells)
 
 
 def _ahead(state: Chunks, take: Take, size: int, chunk: int) -> Iterator[tuple[int, int, json_columnar.Part | None]]:
@@ -144,8 +178,9 @@ def _by_line(state: Chunks, data: bytes, line: int) -> int:
     for name in [name for name in names if not state.wanted(name)]:
         state.set_aside(name, numeric=flat.are_numbers(rows.rows[at][name] for at in names.pop(name)))
     for name in rare.left_out({name: len(where) for name, where in names.items()}, len(rows.rows), _SPREAD * len(data)):
-        state.rare[name] = None
-        del names[name]
+        where = names.pop(name)
+        own = flat.LOGGED if name == flat.LINE else name
+        state.aside.put(own, [state.objects + at for at in where], [rows.rows[at][name] for at in where])
     _keep(state, flat.to_frame(rows.rows, names=names), pl.Series(rows.lines, dtype=pl.Int64))
     return json_columnar.count(data)
 

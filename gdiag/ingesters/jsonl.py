@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -12,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import claims, columns, envelopes, evidence, json_chunks, json_columnar, rare, splits
+from gdiag.ingesters import claims, columns, envelopes, evidence, json_chunks, rare, splits
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import escape
 
@@ -49,10 +48,9 @@ def read(given: Input, options: Options) -> Reading:
     found = json_chunks.read(*given.opened(), cache(lambda name: claims.wanted(name, options)))
     if not found.frames:
         raise InputError(f"{given.path} has no line that is a JSON object")
-    frame, left = _joined(found.frames)
-    found.frames.clear()
+    frame, left = json_chunks.joined(found)
     columns.refuse_other(given.path, frame, options)
-    notes = rare.note([*dict.fromkeys([*found.rare, *left])])
+    notes = rare.note([*dict.fromkeys(left)])
     if found.glued:
         notes.append(f"{found.glued} lines held several objects glued together, all read")
     if found.repaired:
@@ -105,24 +103,6 @@ def _with_events(reading: Reading, machine: pl.DataFrame | None, notes: Sequence
         reading.source, rejected=0 if bad is None else bad["line"].n_unique(), notes=(*reading.source.notes, *notes)
     )
     return replace(reading, source=source, events=events, rejects=bad)
-
-
-def _joined(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, list[str]]:
-    """All rows, and the columns left out of them."""
-    rows, names = sum(frame.height for frame in frames), {name for frame in frames for name in frame.columns}
-    left: list[str] = []
-    if rows * len(names) > rare.MOST:
-        counts: Counter[str] = Counter()
-        for frame in frames:
-            counts.update(dict(zip(frame.columns, (frame.height - n for n in frame.null_count().row(0)), strict=True)))
-        left = rare.left_out(counts, rows, rare.MOST)
-        frames = [frame.drop(left, strict=False) for frame in frames]
-    try:
-        frame = pl.concat(frames)
-    except pl.exceptions.PolarsError:
-        # Another column here and there: this looks at every column of every frame.
-        frame = pl.concat(frames, how="diagonal_relaxed")
-    return (frame.rechunk() if frame.width > json_columnar.WIDE else frame), left
 
 
 def _rejects(found: json_chunks.Chunks) -> pl.DataFrame:

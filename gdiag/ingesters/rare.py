@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
+from gdiag.ingesters.lists import Cell
 from gdiag.ingesters.values import escape
 
 MOST: Final = 1 << 26
@@ -29,6 +31,30 @@ def left_out(counts: Mapping[str, int], rows: int, most: int) -> list[str]:
         return []
     rare = [name for name, count in counts.items() if count * _SHARE < rows]
     return sorted(rare, key=counts.__getitem__, reverse=True)[-over:]
+
+
+@dataclass(slots=True)
+class Aside:
+    """Cells of columns that next to no row of a piece fills, kept out of its table until all rows are known.
+
+    More than one of _SHARE cells of the largest table are not kept: where so many are so rare, the whole is larger than that.
+    """
+
+    cells: dict[str, tuple[list[int], list[Cell]]] = field(default_factory=dict)
+    """Column → rows of the whole and their cells."""
+    count: int = 0
+    lost: dict[str, None] = field(default_factory=dict)
+    """Columns of which cells were not kept."""
+
+    def put(self, name: str, rows: Sequence[int], cells: Sequence[Cell]) -> None:
+        """What one piece holds of a column."""
+        if self.count + len(rows) > MOST // _SHARE:
+            self.lost[name] = None
+            return
+        places, found = self.cells.setdefault(name, ([], []))
+        places += rows
+        found += cells
+        self.count += len(rows)
 
 
 def note(names: Sequence[str]) -> list[str]:

@@ -38,11 +38,11 @@ def read(given: Input, options: Options) -> Reading:  # noqa: ARG001 (the protoc
     found = json_chunks.read(*given.opened())
     if not found.frames:
         raise InputError(f"{given.path} has no line that is a JSON object")
-    frame = pl.concat(found.frames, how="diagonal_relaxed")
+    frame, left = json_chunks.joined(found)
     table = gpus(frame.to_dicts())
     present = () if table is None else table.columns
     mapped = {canonical: f"gpu.*.{name}" for name, canonical in _COLUMNS.items() if canonical in present}
-    notes = (*(("no GPU metrics in the system samples",) if table is None else ()), *rare.note([*found.rare]))
+    notes = (*(("no GPU metrics in the system samples",) if table is None else ()), *rare.note([*dict.fromkeys(left)]))
     return Reading(Source(given.path, FORMAT, found.objects, len(found.bad), mapped, notes), gpus=table)
 
 

@@ -23,7 +23,7 @@ ROWS = st.lists(
 
 def naive(rows: Sequence[dict[str, Cell]]) -> pl.DataFrame:
     names = dict.fromkeys(name for row in rows for name in row)
-    return pl.DataFrame([flat._column(n, [row.get(n) for row in rows], [*range(len(rows))], len(rows)) for n in names])
+    return pl.DataFrame([flat.column(n, [row.get(n) for row in rows], [*range(len(rows))], len(rows)) for n in names])
 
 
 @settings(max_examples=200, deadline=None)
@@ -65,11 +65,54 @@ def test_jsonl_whose_rows_bring_new_names(tmp_path: Path, monkeypatch: pytest.Mo
     assert left + len(records.layer_columns) == 8000
 
 
+@pytest.mark.parametrize(("rows", "every", "fresh"), [(600, 1, 1), (1200, 1, 2), (900, 7, 3), (2500, 300, 1)])
+def test_nothing_is_left_out_of_a_table_below_the_bound(tmp_path: Path, rows: int, every: int, fresh: int) -> None:
+    told = [
+        {
+            "step": i,
+            "loss": 3 - i / rows,
+            **({f"grad_norm/layer.{i * fresh + k}": i / 2 + k for k in range(fresh)} if i % every == 0 else {}),
+            **({"grad_norm/layer.99999": 1.0} if i % 1000 in (5, 6, 7, 900) or i > rows - 40 else {}),
+        }
+        for i in range(rows)
+    ]
+    (tmp_path / "run.jsonl").write_text("".join(json.dumps(row) + "\n" for row in told))
+    records = load([tmp_path / "run.jsonl"])
+    assert not [note for note in records.sources[0].notes if "not read" in note]
+    names = {name for row in told for name in row} - {"step", "loss"}
+    layers = records.layers.drop("run", "rank", "line", "source")
+    assert {f"grad_norm/{c.removeprefix('grad_norm:')}" for c in layers.columns if ":" in c} == names
+    held = {(row["step"], name): value for row in told for name, value in row.items() if name in names}
+    found = layers.unpivot(index="step").drop_nulls("value").rows()
+    assert {(step, name.replace(":", "/")): value for step, name, value in found} == held
+
+
+def test_columns_of_words_and_numbers_that_few_rows_have(tmp_path: Path) -> None:
+    rows = [{"step": i, f"x{i}": 1.0} for i in range(4000)]
+    rows[10]["said"] = rows[2000]["said"] = 1.5  # type: ignore[assignment]
+    rows[3500]["said"] = "NaN"  # type: ignore[assignment]
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    found = json_chunks.read(lambda a, b: data[a:b], len(data), pieces=(20_000,))
+    frame, left = json_chunks.joined(found)
+    assert not left
+    assert frame["said"].drop_nulls().to_list() == ["1.5", "1.5", "NaN"]
+    assert frame.select((pl.col(f"x{i}").drop_nulls().len() == 1) for i in range(4000)).transpose()[:, 0].all()
+
+
+def test_what_is_kept_aside_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rare, "MOST", 256 * 5)
+    aside = rare.Aside()
+    for i in range(8):
+        aside.put(f"x{i}", [i], [1.0])
+    assert [*aside.cells] == [f"x{i}" for i in range(5)]
+    assert [*aside.lost] == ["x5", "x6", "x7"]
+
+
 def test_names_that_nobody_wants_take_no_room(tmp_path: Path) -> None:
     path = log(tmp_path / "run.jsonl", 8000, "x")
     found = json_chunks.read(*open_file(path).opened(), {"step", "loss"}.__contains__)
     assert found.unused == {f"x{i}": True for i in range(8000)}
-    assert not found.rare
+    assert not found.aside.cells
     assert sum(frame.height for frame in found.frames) == 8000
 
 
@@ -78,7 +121,7 @@ def test_a_piece_has_few_cells_for_its_bytes(tmp_path: Path) -> None:
     found = json_chunks.read(*open_file(path).opened())
     assert sum(frame.height * frame.width for frame in found.frames) < 20 * path.stat().st_size
     kept = {name for frame in found.frames for name in frame.columns}
-    assert kept | set(found.rare) >= {"step", "loss", *(f"grad_norm/layer.{i}" for i in range(20_000))}
+    assert kept | set(found.aside.cells) >= {"step", "loss", *(f"grad_norm/layer.{i}" for i in range(20_000))}
 
 
 @pytest.mark.parametrize("every", [1, 2, 1000])
