@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import layer_names, parts, splits
+from gdiag.ingesters import layer_names, parts, splits, values
 from gdiag.ingesters.aliases import RANK, RUN, Claim, claim, family, simplify
 from gdiag.ingesters.ranks import split_rank
 from gdiag.ingesters.reading import Options
@@ -88,7 +88,7 @@ def plan(frame: pl.DataFrame, names: list[str], options: Options) -> Plan:
                 continue
         found = found or family(base)
         if found is None or not (_usable(schema[name]) or found.canonical in ("time", "elapsed", "param_checksum")):
-            if schema[name].is_numeric():
+            if values.are_numbers(frame[name]):
                 chosen.unmapped.append(name)
             continue
         rivals.setdefault((rank, found.canonical), []).append((found, name))

@@ -181,12 +181,17 @@ def reading(
     )  # fmt: skip
 
 
+def of_a_loss(name: str) -> bool:
+    """Whether a column of this name may hold what a loss is made of."""
+    return _OF_A_LOSS.search(name) is not None
+
+
 def _wild(frame: pl.DataFrame, unmapped: Sequence[str]) -> list[str]:
     """A note about columns without a use that a loss may be made of and that turn NaN or infinite: no check sees them."""
     wild = []
     for name in unmapped:
-        if _OF_A_LOSS.search(name) and frame.schema[name].is_float():
-            bad = int((~frame[name].drop_nulls().is_finite()).sum())
+        if of_a_loss(name):
+            bad = int((~values.numbers(frame[name]).series.drop_nulls().is_finite()).sum())
             wild += [f"{values.escape(name, 40)} ({bad})"] if bad else []
     if not wild:
         return []

@@ -6,6 +6,7 @@ pieces, and only a failing piece is read line by line.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +15,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import flat, json_columnar, json_rows, parts, rare
+from gdiag.ingesters import flat, json_columnar, json_rows, parts, rare, splits, values
 from gdiag.ingesters.reading import Take
 
 CHUNK: Final = 16 << 20
@@ -26,6 +27,8 @@ LONGEST: Final = 64 << 20
 _WINDOW: Final = 64 << 10
 _SPREAD: Final = 1
 """Cells that the table of a piece whose rows are read one by one may have for each of its bytes; what is rarer is kept aside."""
+_SCORES: Final = 64
+"""Dropped columns whose rows are kept in mind."""
 _AHEAD: Final = 2
 """Chunks in work at a time: one is checked on one core while the other is parsed on all."""
 
@@ -35,11 +38,13 @@ class Chunks:
     """Reader state: what was learned, what was found bad."""
 
     wanted: Callable[[str], bool]
+    training: Callable[[str], bool] = lambda _: False
+    """Whether a column of this name makes a row one of training."""
     schema: dict[str, pl.DataType] = field(default_factory=dict)
     bad: list[json_rows.Bad] = field(default_factory=list)
     frames: list[pl.DataFrame] = field(default_factory=list)
-    unused: dict[str, bool] = field(default_factory=dict)
-    """Columns that were dropped because nobody wants them, and whether each held nothing but numbers."""
+    unused: dict[str, bool | None] = field(default_factory=dict)
+    """Columns that were dropped because nobody wants them, and whether each held nothing but numbers; None of an empty one."""
     objects: int = 0
     """Objects read."""
     glued: int = 0
@@ -49,14 +54,38 @@ class Chunks:
     aside: rare.Aside = field(default_factory=rare.Aside)
     """Cells that no frame has, for next to no row of their piece fills their columns."""
 
-    def set_aside(self, name: str, *, numeric: bool) -> None:
-        """A column that nobody wants."""
-        plain = name.removesuffix(parts.MARK)
-        self.unused[plain] = numeric and self.unused.get(plain, True)
+    trained: set[str] = field(default_factory=set)
+    """Dropped columns of numbers that rows of training fill."""
+    scores: dict[str, list[pl.Series]] = field(default_factory=dict)
+    """The others → rows that fill them."""
+
+    def set_aside(self, column: pl.Series, rows: pl.Series, training: pl.Series) -> None:
+        """A column that nobody wants.
+
+        Args:
+            column: its cells in a piece.
+            rows: the rows of the whole that they stand in.
+            training: which of them are training's.
+        """
+        plain = column.name.removesuffix(parts.MARK)
+        filled = column.is_not_null()
+        if not filled.any():
+            self.unused.setdefault(plain, None)
+            return
+        numeric = values.are_numbers(column)
+        self.unused[plain] = numeric and self.unused.get(plain) is not False
+        if not numeric or plain in self.trained:
+            return
+        if (filled & training).any():
+            self.trained.add(plain)
+            self.scores.pop(plain, None)
+        elif plain in self.scores or len(self.scores) < _SCORES:
+            self.scores.setdefault(plain, []).append(rows.filter(filled))
 
 
 def read(
-    take: Take, size: int, wanted: Callable[[str], bool] = lambda _: True, *, chunk: int = CHUNK, pieces: tuple[int, ...] = PIECES
+    take: Take, size: int, wanted: Callable[[str], bool] = lambda _: True, training: Callable[[str], bool] = lambda _: False,
+    *, chunk: int = CHUNK, pieces: tuple[int, ...] = PIECES,
 ) -> Chunks:  # fmt: skip
     """Every object as flat frames with a `line` column (1-based).
 
@@ -64,10 +93,11 @@ def read(
         take: the bytes from one offset to another.
         size: bytes there are.
         wanted: whether a column of this name is kept.
+        training: whether one makes a row one of training.
         chunk: bytes read at a time.
         pieces: bytes of the pieces that a failing chunk is cut into.
     """
-    state = Chunks(wanted)
+    state = Chunks(wanted, training)
     if size <= pieces[-1]:
         _by_line(state, take(0, size), 1)
         return state
@@ -105,6 +135,9 @@ def joined(state: Chunks) -> tuple[pl.DataFrame, list[str]]:
         aside.cells.pop(name, None)
     fresh = [flat.column(name, cells, rows, frame.height) for name, (rows, cells) in aside.cells.items()]
     frame = frame.with_columns([_beside(frame, series) for series in fresh])
+    if state.scores:
+        scored = pl.select(pl.repeat(False, frame.height)).to_series().alias(splits.SCORED)
+        frame = frame.with_columns(scored.scatter(pl.concat(itertools.chain(*state.scores.values())).unique(), True))
     return (frame.rechunk() if frame.width > json_columnar.WIDE else frame), [*aside.lost, *left]
 
 
@@ -175,8 +208,12 @@ def _by_line(state: Chunks, data: bytes, line: int) -> int:
     state.glued += rows.glued
     state.repaired += rows.repaired
     names = flat.places(rows.rows)
+    told = {at for name in names if state.training(name) for at in names[name] if rows.rows[at][name] is not None}
+    training = pl.Series([at in told for at in range(len(rows.rows))], dtype=pl.Boolean)
     for name in [name for name in names if not state.wanted(name)]:
-        state.set_aside(name, numeric=flat.are_numbers(rows.rows[at][name] for at in names.pop(name)))
+        places = names.pop(name)
+        cells = flat.column(name, [rows.rows[at][name] for at in places], [*range(len(places))], len(places))
+        state.set_aside(cells, pl.Series(places, dtype=pl.Int64) + state.objects, training.gather(places))
     for name in rare.left_out({name: len(where) for name, where in names.items()}, len(rows.rows), _SPREAD * len(data)):
         where = names.pop(name)
         own = flat.LOGGED if name == flat.LINE else name
@@ -196,9 +233,12 @@ def _keep(state: Chunks, frame: pl.DataFrame, lines: pl.Series) -> None:
     if not len(lines):
         return
     idle = [name for name in frame.columns if not state.wanted(name)]
-    for name, kind in frame.select(idle).schema.items():
-        state.set_aside(name, numeric=kind.is_numeric())
-        frame.drop_in_place(name)
+    if idle:
+        told = [frame[name].is_not_null() for name in frame.columns if state.training(name)]
+        training = pl.select(pl.any_horizontal(pl.repeat(False, frame.height), *told)).to_series()
+        rows = pl.select(pl.int_range(state.objects, state.objects + frame.height)).to_series()
+        for name in idle:
+            state.set_aside(frame.drop_in_place(name), rows, training)
     if flat.LINE in frame.columns:
         frame = frame.rename({flat.LINE: flat.LOGGED})
     lines = lines.alias(flat.LINE)

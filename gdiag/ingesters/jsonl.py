@@ -45,7 +45,11 @@ def read(given: Input, options: Options) -> Reading:
     Raises:
         InputError: no line is an object, or the objects hold no training metric.
     """
-    found = json_chunks.read(*given.opened(), cache(lambda name: claims.wanted(name, options)))
+    found = json_chunks.read(
+        *given.opened(),
+        cache(lambda name: claims.wanted(name, options) or columns.of_a_loss(name)),
+        cache(lambda name: not splits.OF_TRAINING.isdisjoint(claims.known([name], options))),
+    )
     if not found.frames:
         raise InputError(f"{given.path} has no line that is a JSON object")
     frame, left = json_chunks.joined(found)

@@ -6,6 +6,7 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.ingesters import values
 from gdiag.ingesters.aliases import simplify
 from gdiag.ingesters.values import escape
 
@@ -89,7 +90,7 @@ def without_others(data: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
         data: the rows in canonical names.
         frame: the same rows as logged: scores that have no canonical name tell an evaluation too.
     """
-    own = [name for name in ("loss", "grad_norm", "lr") if name in data.columns]
+    own = [name for name in sorted(OF_TRAINING) if name in data.columns]
     if not {"loss", "step_time", "step"} <= set(data.columns) or any(not data[name].null_count() for name in own):
         return data
     training = pl.any_horizontal(pl.col(own).is_not_null())
@@ -98,9 +99,11 @@ def without_others(data: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     said = pl.any_horizontal(False, pl.col(rest).is_not_null())
     logged = frame.filter(data.select(training).to_series())
     scores = [
-        n for n, kind in frame.schema.items() if kind.is_numeric() and not logged[n].count() and n not in data.columns
+        n for n in frame.columns if n not in data.columns and not logged[n].count() and values.are_numbers(frame[n])
     ]
     scored = frame.select(pl.any_horizontal(False, pl.col(scores).is_not_null())).to_series()
+    if SCORED in frame.columns:
+        scored |= frame[SCORED].fill_null(False)
     reached = pl.max_horizontal(pl.when(training).then("step").forward_fill(), "step").shift()
     onward = (pl.col("step") > reached).fill_null(True)
     others = data.select((~training & pl.col("step_time").is_not_null() & (said | scored | ~onward)).alias("other"))[
@@ -114,6 +117,10 @@ def without_others(data: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     return data.filter(~others | said | (pl.col("step") >= reached).fill_null(True))
 
 
+OF_TRAINING: Final = frozenset({"loss", "grad_norm", "lr"})
+"""Metrics of training rows."""
+SCORED: Final = "\0scored"
+"""A column of a frame that says which rows hold scores that it lacks, of columns that no training row fills."""
 _USUAL: Final = 0.9
 """Share of the rows with a loss that have a step time where it is logged beside the loss."""
 _PLACE: Final = ("line", "step", "epoch", "time", "elapsed", "rank", "run", "memory")

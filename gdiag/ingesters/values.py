@@ -29,6 +29,8 @@ _SPOKEN: Final = (
     rf"{_SCALAR}\s*[\])]*(?:,\s*dtype=\w+\))?[)>]?$"
 )
 """The same with its shape and type in front: `<tf.Tensor: shape=(), dtype=float32, numpy=0.5>`, Paddle, MindSpore."""
+_LOOKED: Final = 100
+"""Cells that mostly tell whether a column of text holds numbers."""
 _MOST_GIB: Final = 300
 _OVERFLOW: Final = 1.7976931348623157e308
 """The largest double: how SQL stores and jq write an infinity."""
@@ -124,6 +126,17 @@ def numbers(column: pl.Series) -> Parsed:
     series = series.fill_null(special).fill_null(grouping_marks.plain(text)).fill_null(unwrapped(text))
     bad = series.is_null() & text.is_not_null() & ~lower.is_in(list(_ABSENT))
     return Parsed(series, bad if bad.any() else None)
+
+
+def are_numbers(column: pl.Series) -> bool:
+    """Whether a column holds numbers and nothing else, be they written as text."""
+    if column.dtype != pl.String:
+        return column.dtype.is_numeric() and column.count() > 0
+    for part in (column.head(_LOOKED), column):
+        parsed = numbers(part.drop_nulls())
+        if parsed.bad is not None:
+            return False
+    return bool(parsed.series.count())
 
 
 def unwrapped(text: pl.Series) -> pl.Series:

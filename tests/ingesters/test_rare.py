@@ -88,9 +88,9 @@ def test_nothing_is_left_out_of_a_table_below_the_bound(tmp_path: Path, rows: in
 
 
 def test_columns_of_words_and_numbers_that_few_rows_have(tmp_path: Path) -> None:
-    rows = [{"step": i, f"x{i}": 1.0} for i in range(4000)]
-    rows[10]["said"] = rows[2000]["said"] = 1.5  # type: ignore[assignment]
-    rows[3500]["said"] = "NaN"  # type: ignore[assignment]
+    rows: list[dict[str, Cell]] = [{"step": i, f"x{i}": 1.0} for i in range(4000)]
+    rows[10]["said"] = rows[2000]["said"] = 1.5
+    rows[3500]["said"] = "NaN"
     data = "".join(json.dumps(row) + "\n" for row in rows).encode()
     found = json_chunks.read(lambda a, b: data[a:b], len(data), pieces=(20_000,))
     frame, left = json_chunks.joined(found)
