@@ -204,10 +204,13 @@ def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:
     texts = [name for name, kind in kinds.items() if kind == pl.String]
     if any(grouping_marks.falls_below_a_thousand(frame[name]) for name in names if name not in texts and _counts(name)):
         return None
-    if len(texts) == len(names) and (frame[names[0]].str.strip_chars() == names[0]).any():
-        return None
     frame = frame.with_columns(pl.col(texts).str.strip_chars())
-    return _unnamed(frame.with_columns(pl.int_range(shape.skip + 1, shape.skip + 1 + pl.len()).alias(_LINE)))
+    if texts and frame.select(pl.all_horizontal(pl.col(name) == name for name in texts).any()).item():
+        return None  # a header once more
+    frame = frame.with_columns(pl.int_range(shape.skip + 1, shape.skip + 1 + pl.len()).alias(_LINE))
+    if all(frame[name].null_count() for name in names):
+        frame = frame.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in names))  # empty lines are no rows
+    return _unnamed(frame)
 
 
 def _ragged(data: bytes, shape: csv_rows.Shape, width: int) -> bool:
@@ -243,7 +246,8 @@ def _refuse_runs(path: str, frame: pl.DataFrame, options: Options) -> None:
     Raises:
         InputError: as said.
     """
-    if frame.columns[:1] == ["Name"] and {"State", "ID", "Runtime", "Notes", "Created"} & set(frame.columns):
+    told = {"State", "ID", "Runtime", "Notes", "Created", "User", "Tags", "Sweep"} & set(frame.columns)
+    if "Name" in frame.columns and len(told) >= (1 if frame.columns[0] == "Name" else 2):
         raise InputError(
             f"{path} is a wandb runs table, one row a run with its last values: no series (export the chart's or the history's CSV)"
         )

@@ -50,13 +50,15 @@ def recognise(given: Input) -> float:
 
 
 def _another_line(given: Input) -> bool:
-    """Whether an object follows on a line below a first one that is longer than the head."""
+    """Whether an object follows on a line below a first one that is longer than the head; lines above that are blank."""
+    start = len(given.head) - len(given.head.lstrip())
     if given.content is not None:
-        end = given.content.find(b"\n", 0, _LONGEST_LINE)
+        end = given.content.find(b"\n", start, _LONGEST_LINE)
         return end >= 0 and bool(given.content[end : end + 64].strip())
     if given.file is None:
         return False
     with given.file.open("rb") as file:
+        file.seek(start)
         file.readline(_LONGEST_LINE)
         return bool(file.read(64).strip())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -23,7 +24,7 @@ def recognise(given: Input) -> float:
     return (
         0.98
         if head.lstrip()[:1] == b"{"
-        and b'"steps": [' in head[:4096]
+        and re.search(rb'"steps"\s*:\s*\[', head[:4096])
         and (b'"timestamps"' in head or b'"values"' in head)
         else 0.0
     )

@@ -128,6 +128,13 @@ def numbers(column: pl.Series) -> Parsed:
     return Parsed(series, bad if bad.any() else None)
 
 
+def told(column: pl.Series) -> pl.Series:
+    """Which cells say anything, be it no number: those that are not null, empty or a word for it."""
+    if column.dtype != pl.String:
+        return column.is_not_null()
+    return ~column.str.strip_chars().str.to_lowercase().is_in([*_ABSENT]).fill_null(True)
+
+
 def are_numbers(column: pl.Series) -> bool:
     """Whether a column holds numbers and nothing else, be they written as text."""
     if column.dtype != pl.String:

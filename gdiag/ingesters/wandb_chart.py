@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import csv
-import io
 from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import columns, csv_rows, values
+from gdiag.ingesters import columns, csv_rows, grouping_marks, values
 from gdiag.ingesters.aliases import simplify
 from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT = "wandb-chart"
 _SPLIT: Final = " - "
+_SEPARATORS: Final = (",", ";", "\t", "|")
 _BOUNDS: Final = ("__MIN", "__MAX")
 _CLOCKS: Final = {"relative_time_process": "_runtime", "relative_time_wall": "_runtime", "wall_time": "_timestamp"}
 
@@ -30,12 +30,7 @@ class _Column:
 
 def recognise(given: Input) -> float:
     """`run - metric` columns with their `__MIN` and `__MAX`."""
-    names = _header(given.head)
-    if len(names) < 2:
-        return 0.0
-    named = [name for name in names[1:] if _SPLIT in name]
-    bounds = sum(name.endswith(_BOUNDS) for name in named)
-    return 0.95 if named and len(named) == len(names) - 1 and bounds else 0.0
+    return 0.0 if _layout(given.head) is None else 0.95
 
 
 def read(given: Input, options: Options) -> Reading:
@@ -44,14 +39,20 @@ def read(given: Input, options: Options) -> Reading:
     Raises:
         InputError: the chart holds no values.
     """
-    names = _header(given.head)
-    found = csv_rows.read(given.data(), csv_rows.Shape(",", tuple(names), 1))
+    layout = _layout(given.head)
+    assert layout is not None
+    separator, names, x = layout
+    body = csv.reader(given.head.decode("utf-8", errors="replace").splitlines()[1:-1], delimiter=separator)
+    comma = grouping_marks.commas_are_decimal([*body], likely=separator == ";")
+    found = csv_rows.read(given.data(), csv_rows.Shape(separator, names, 1, comma))
     if not found.frames:
         raise InputError(f"{given.path} is a chart export without values")
     frame = found.frames[0]
-    split = [_split(name) for name in frame.columns[1:] if name != columns.LINE]
-    x = frame.columns[0]
-    parts = [_one_run(frame, x, run, [c for c in split if c.run == run]) for run in dict.fromkeys(c.run for c in split)]
+    # A column that stands there twice is one.
+    first = [at for at, name in enumerate(names) if _SPLIT in name and names.index(name) == at]
+    split = [_split(frame.columns[at]) for at in first]
+    runs = dict.fromkeys(c.run for c in split)
+    parts = [_one_run(frame, frame.columns[x], run, [c for c in split if c.run == run]) for run in runs]
     whole = pl.concat(parts, how="diagonal") if parts else frame.clear()
     if not whole.height:
         raise InputError(f"{given.path} is a chart export without values")
@@ -65,12 +66,19 @@ def read(given: Input, options: Options) -> Reading:
     return columns.reading(given.path, FORMAT, whole, options, rejects=bad, notes=notes, rows=found.rows)
 
 
-def _header(head: bytes) -> list[str]:
-    first = head.lstrip(b"\r\n").split(b"\n", 1)[0].decode("utf-8", errors="replace").strip()
-    try:
-        return next(csv.reader(io.StringIO(first)), [])
-    except csv.Error:
-        return []
+def _layout(head: bytes) -> tuple[str, tuple[str, ...], int] | None:
+    """Separator, names and the place of the x-axis, the only column of no run; None where it is no such table."""
+    line = head.lstrip(b"\r\n").splitlines()[0].decode("utf-8", errors="replace").strip() if head.strip() else ""
+    for separator in _SEPARATORS:
+        try:
+            names = tuple(name.strip() for name in next(csv.reader([line], delimiter=separator), []))
+        except csv.Error:
+            continue
+        named = [name for name in names if _SPLIT in name]
+        others = {name for name in names if name and _SPLIT not in name}
+        if len(others) == 1 and any(name.endswith(_BOUNDS) for name in named):
+            return separator, names, names.index(others.pop())
+    return None
 
 
 def _split(name: str) -> _Column:
@@ -91,7 +99,8 @@ def _one_run(frame: pl.DataFrame, x: str, run: str, found: list[_Column]) -> pl.
         pl.col(columns.LINE),
         *(pl.col(name).alias(m) for m, name in kept.items() if m != axis),
     )
-    return chosen.filter(pl.any_horizontal(pl.col([m for m in kept if m != axis]).is_not_null()))
+    told = (values.told(chosen[m]) for m in kept if m != axis)
+    return chosen.filter(pl.select(pl.any_horizontal(pl.repeat(False, chosen.height), *told)).to_series())
 
 
 def _averaged(frame: pl.DataFrame, found: list[_Column]) -> bool:
