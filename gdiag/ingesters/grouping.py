@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -143,7 +144,10 @@ def _single_metrics(readings: list[Reading], runs: list[list[int]]) -> list[list
     for run in runs:
         if len(run) == 1 and len(_own(readings[run[0]])) <= 1:
             byhome.setdefault(_series_home(readings[run[0]].source), []).append(run)
-    for found in byhome.values():
+    for near in byhome.values():
+        called = Counter(PurePath(readings[run[0]].source.path).name for run in near)
+        # One without a metric that is called as another is no column but goes on with that run, or is another one.
+        found = [r for r in near if _own(readings[r[0]]) or called[PurePath(readings[r[0]].source.path).name] == 1]
         names = [next(iter(_own(readings[run[0]])), "") for run in found]
         known = [name for name in names if name]
         if len(found) < 2 or not known or len(set(known)) < len(known):

@@ -251,3 +251,14 @@ def test_nothing_recognised_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "b.bin").write_bytes(bytes(range(256)))
     with pytest.raises(InputError, match="more files"):
         load([tmp_path])
+
+
+def test_a_resume_that_logs_no_metric_keeps_its_rows(tmp_path: Path) -> None:
+    for version, steps in ((0, range(30)), (1, range(28, 60))):
+        folder = tmp_path / f"version_{version}"
+        folder.mkdir()
+        rows = ({"step": s, "elapsed_time": 2 * s, **({"lr": 1e-3} if version == 0 else {})} for s in steps)
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    records = load([tmp_path])
+    assert [run.id for run in records.runs] == ["run"]
+    assert set(records.steps["step"]) == {*range(60)}
