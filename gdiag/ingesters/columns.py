@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import claims, derived, layer_names, opened, parts, splits, values
+from gdiag.ingesters import claims, derived, layer_names, long_table, opened, parts, splits, values
 from gdiag.ingesters.aliases import Claim, claim
 from gdiag.ingesters.claims import Plan
 from gdiag.ingesters.objectives import adversaries, variational
@@ -154,6 +154,8 @@ def reading(
 
     `unused` are numeric columns that no canonical name fits and that the frame therefore lacks.
     """
+    rows = frame.height if rows is None else rows
+    frame, about_long = long_table.widened(frame, line, options)
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     useful = [name for name in texts if claims.wanted(name, options) or parts.speaks(name)]
     idle = [name for name in texts if name not in useful and opened.is_list(frame[name])]
@@ -162,7 +164,7 @@ def reading(
     got = canonicalise(frame, options, line)
     refused = [part for part in (rejects, got.rejects) if part is not None and part.height]
     bad = pl.concat(refused).sort(LINE, maintain_order=True) if refused else None
-    said = [*notes, *about_rare, *got.notes, *listed]
+    said = [*notes, *about_long, *about_rare, *got.notes, *listed]
     if unmapped := [*unused, *got.unmapped, *more_lists, *idle]:
         shown = ", ".join(values.escape(name, 40) for name in unmapped[:4])
         more = f" and {len(unmapped) - 4} more" if len(unmapped) > 4 else ""
@@ -173,7 +175,7 @@ def reading(
     said += about
     return Reading(
         source=Source(
-            path, kind, frame.height if rows is None else rows, 0 if bad is None else bad[LINE].n_unique(), got.columns,
+            path, kind, rows, 0 if bad is None else bad[LINE].n_unique(), got.columns,
             tuple(said),
         ),
         steps=got.steps, layers=got.layers, layer_columns=got.layer_columns, rejects=bad, run_name=got.run_name,

@@ -24,6 +24,7 @@ _LINE: Final = columns.LINE
 _HEAD: Final = 1 << 16
 _FEW: Final = 5
 _FRACTIONS: Final = ("loss", "eval_loss", "lr", "grad_norm")
+_CATBOOST: Final = {"learn_error.tsv": "train", "test_error.tsv": "test"}
 _SPLITS: Final = ("train", "eval", "val", "valid", "validation", "test")
 
 
@@ -143,8 +144,16 @@ def read(given: Input, options: Options) -> Reading:
 
 
 def _with_split(path: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """DVCLive keeps a metric a file and the split in the folder's name: plots/metrics/eval/loss.tsv holds eval/loss."""
+    """The table with the split before the names of its metrics, where a folder or a file alone says it.
+
+    DVCLive keeps a metric a file and the split in the folder's name: plots/metrics/eval/loss.tsv holds eval/loss. CatBoost has
+    a file for each.
+    """
     place = PurePath(path)
+    if place.name in _CATBOOST and frame.columns[:1] == ["iter"]:
+        return frame.rename(
+            {name: f"{_CATBOOST[place.name]}/{name}" for name in frame.columns if name not in ("iter", _LINE)}
+        )
     if place.parent.name in _SPLITS and {*frame.columns} - {_LINE, "step", "timestamp"} == {place.stem}:
         return frame.rename({place.stem: f"{place.parent.name}/{place.stem}"})
     return frame
@@ -205,7 +214,7 @@ def _columnar(data: bytes, shape: csv_rows.Shape) -> pl.DataFrame | None:
     if any(grouping_marks.falls_below_a_thousand(frame[name]) for name in names if name not in texts and _counts(name)):
         return None
     frame = frame.with_columns(pl.col(texts).str.strip_chars())
-    if texts and frame.select(pl.all_horizontal(pl.col(name) == name for name in texts).any()).item():
+    if texts and frame.select(pl.any_horizontal(pl.col(name) == name for name in texts).any()).item():
         return None  # a header once more
     frame = frame.with_columns(pl.int_range(shape.skip + 1, shape.skip + 1 + pl.len()).alias(_LINE))
     if all(frame[name].null_count() for name in names):

@@ -24,6 +24,8 @@ _PARTS: Final = re.compile(
     re.IGNORECASE,
 )
 _RANK: Final = re.compile(r"(?:rank|worker|proc|process|gpu)[-_.]?(\d+)", re.IGNORECASE)
+_CATBOOST: Final = ("learn_error", "test_error", "time_left")
+"""Files of one run, whose names say no metric."""
 _COMMON: Final = frozenset({"run", "rank", "step", "line", "time", "elapsed", "epoch"})
 _GAP: Final = 10
 """A run goes on when the next file starts within so many logging intervals."""
@@ -171,6 +173,8 @@ def _series_home(source: Source) -> str:
     if source.format == "mlflow" and "/metrics/" in source.path:
         return source.path.rpartition("/metrics/")[0]
     stem = PurePath(source.path).name.split(".")[0]
+    if stem in _CATBOOST:
+        return home(source.path)
     for original in source.columns.values():
         stem = stem.removesuffix(original.replace("/", "_")).removesuffix(original.rpartition("/")[2])
     return f"{home(source.path)}/{stem}"

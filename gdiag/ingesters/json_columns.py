@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final
@@ -14,6 +15,10 @@ from gdiag.ingesters.reading import Options
 from gdiag.ingesters.values import escape, whole
 
 _SHOWN: Final = 4
+_TRAIN: Final = re.compile(r"(?i)(?:train|learn|fit)")
+_SPLIT: Final = re.compile(
+    r"(?i)(?:train|training|learn|fit|val|valid|validation|eval|evaluation|test|dev)(?:[_ -]?\d+|_set)?$"
+)
 _COUNTED: Final = 2
 """Values from which an object whose keys count may be a column."""
 
@@ -45,6 +50,17 @@ def split(document: dict[str, object]) -> dict[str, object]:
         return {"data": [dict(zip(map(str, names), row, strict=True)) for row in data]} if fits else document
     rows = _in_order(document)
     return {"rows": rows} if rows and all(isinstance(row, dict) for row in rows) else document
+
+
+def by_split(document: Mapping[str, object]) -> dict[str, object] | None:
+    """The lists of objects that are called after splits under both names: `{"train": {"logloss": […]}, "eval": {…}}` (XGBoost)."""
+    inside = {
+        str(k): v for k, v in document.items() if isinstance(v, dict) and any(isinstance(i, list) for i in v.values())
+    }
+    if len(inside) < _COUNTED or not all(_SPLIT.match(name) for name in inside):
+        return None
+    known = {split: "train" if _TRAIN.match(split) else split for split in inside}
+    return {f"{known[split]}/{name}": items for split, found in inside.items() for name, items in found.items()}
 
 
 def _in_order(found: list[object] | Mapping[str, object]) -> list[object]:

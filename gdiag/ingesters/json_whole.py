@@ -79,7 +79,9 @@ def read(given: Input, options: Options) -> Reading:
         rows, lists = json_columns.rows_in(document, options)
         if not rows and not any(len(items) >= _NAMED for items in lists.values()):
             # {"params": …, "history": {"loss": […], …}}: the columns stand one level below.
-            inside = [json_columns.rows_in(inner, options) for inner in document.values() if isinstance(inner, dict)]
+            named = json_columns.by_split(document)
+            inner = [named] if named is not None else [v for v in document.values() if isinstance(v, dict)]
+            inside = [json_columns.rows_in(columns_, options) for columns_ in inner]
             rows, lists = max(
                 inside, key=lambda found: len(found[0]) + sum(map(len, found[1].values())), default=(rows, lists)
             )

@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import claims, columns, envelopes, evidence, json_chunks, rare, splits
+from gdiag.ingesters import claims, columns, envelopes, evidence, json_chunks, long_table, rare, splits
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import escape
 
@@ -47,7 +47,7 @@ def read(given: Input, options: Options) -> Reading:
     """
     found = json_chunks.read(
         *given.opened(),
-        cache(lambda name: claims.wanted(name, options) or columns.of_a_loss(name)),
+        cache(lambda name: claims.wanted(name, options) or columns.of_a_loss(name) or long_table.holds(name)),
         cache(lambda name: not splits.OF_TRAINING.isdisjoint(claims.known([name], options))),
     )
     if not found.frames:

@@ -48,15 +48,11 @@ class Parsed:
 
 def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Parsed:
     """A column in the unit of `canonical`, Float64, null where nothing was logged."""
-    if canonical == "time" and (column.dtype == pl.String or column.dtype.is_temporal()):
-        clock = clocks.seconds(column, tz)
-        if clock is None and column.dtype == pl.String:
-            clock = clocks.time_of_day(column)
-        if clock is not None:
-            return Parsed(clock)
+    if canonical == "time" and (clock := _clock(column, tz)) is not None:
+        return Parsed(clock)
     if canonical in ("step", "epoch") and column.dtype == pl.String:
         column = column.str.replace(r"^\s*(\d+)\s*/\s*\d+\s*$", "${1}")  # 601/2161: where it is of how many
-    if canonical == "elapsed" and column.dtype == pl.String:
+    if canonical in ("elapsed", "time") and column.dtype == pl.String:
         column = clocks.durations(column)
     parsed = _counts(column) if canonical in grouping_marks.COUNTS and column.dtype == pl.String else None
     if parsed is None and canonical in _LOSSES and column.dtype == pl.String:
@@ -81,6 +77,14 @@ def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Par
     elif found.turn == "count":
         series = _flags(series)
     return Parsed(series, parsed.bad, tuple(notes))
+
+
+def _clock(column: pl.Series, tz: str | None) -> pl.Series | None:
+    """Unix seconds of a column of dates, or seconds since the first of its times of day; None where it holds neither."""
+    if column.dtype != pl.String and not column.dtype.is_temporal():
+        return None
+    clock = clocks.seconds(column, tz)
+    return clocks.time_of_day(column) if clock is None and column.dtype == pl.String else clock
 
 
 def _counts(column: pl.Series) -> Parsed | None:

@@ -1,0 +1,83 @@
+"""Tables with one value a row and the metric's name beside it: exports of MLflow, Aim and TensorBoard readers (tbparse, pandas melt).
+
+`step, tag, value` becomes a row per step with a column per tag, as every other table is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import polars as pl
+
+from gdiag.ingesters import claims, values
+from gdiag.ingesters.aliases import RUN, simplify
+from gdiag.ingesters.reading import Options
+
+_KEYS: Final = (
+    "key",
+    "tag",
+    "metric",
+    "metric_name",
+    "metric_key",
+    "metrics",
+    "variable",
+    "scalar_name",
+    "name",
+    "series",
+)
+_VALUES: Final = ("value", "metric_value", "scalar_value", "val", "scalar")
+_SPLITS: Final = ("split", "subset", "context", "dataset", "phase", "mode", "stage")
+_EVAL: Final = r"(?i)(?:^|[^a-z])(?:val|valid|validation|eval|evaluation|test|dev)(?:$|[^a-z])"
+_METRICS: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "layers", "step_time"})
+_MOST: Final = 4096
+"""Names that a table of metrics may have."""
+_ROW: Final = "\0row"
+_NAME: Final = "\0name"
+
+
+def holds(name: str) -> bool:
+    """Whether a column of this name may be one of the two that make such a table."""
+    return simplify(name) in (*_KEYS, *_VALUES)
+
+
+def widened(frame: pl.DataFrame, line: str | None, options: Options) -> tuple[pl.DataFrame, list[str]]:
+    """The table with its metrics side by side and a note; the frame as it is where it is no such table.
+
+    Args:
+        frame: columns in the file's own names.
+        line: the column of line numbers.
+        options: what the user says of columns.
+    """
+    key = next((n for n, k in frame.schema.items() if k == pl.String and simplify(n) in _KEYS), None)
+    value = next((n for n in frame.columns if simplify(n) in _VALUES and values.are_numbers(frame[n])), None)
+    if key is None or value is None or claims.known(frame.columns, options) & (_METRICS - {"step_time"}):
+        return frame, []
+    names = frame[key].drop_nulls().unique(maintain_order=True)
+    if names.len() > _MOST or not claims.known(names.to_list(), options) & _METRICS:
+        return frame, []
+    split = next((n for n, k in frame.schema.items() if k == pl.String and n != key and simplify(n) in _SPLITS), None)
+    name = pl.col(key)
+    if split is not None:
+        name = pl.when(pl.col(split).str.contains(_EVAL)).then(pl.lit("eval/") + name).otherwise(name)
+    places = [n for n in frame.columns if _is_place(n, options)]
+    told = frame.drop_nulls(key).with_columns(name.alias(_NAME)).filter(~pl.col(_NAME).is_in(frame.columns))
+    # A metric that has a step once more was logged by a run that was taken up: a row of its own.
+    again = pl.int_range(pl.len()).over(*places, _NAME) if places else pl.int_range(pl.len()).over(_NAME)
+    told = told.with_columns(again.alias(_ROW))
+    rest = [n for n in told.columns if n not in (key, value, split, *places, _NAME, _ROW)]
+    index = [*places, _ROW]
+    first = told.group_by(index, maintain_order=True).agg(pl.col(rest).first())
+    wide = told.select(*index, _NAME, value).pivot(on=_NAME, index=index, values=value, aggregate_function="first")
+    joined = first.join(wide, on=index, how="left", nulls_equal=True, maintain_order="left").drop(_ROW)
+    if line is not None and line in joined.columns:
+        joined = joined.sort(line, maintain_order=True)
+    return joined, [f"a value a row, named by {values.escape(key, 40)}: {wide.width - len(index)} metrics side by side"]
+
+
+def _is_place(name: str, options: Options) -> bool:
+    return (
+        simplify(name) in RUN
+        or bool(claims.known([name], options) & {"step", "epoch"})
+        or bool(re.match(r"(?i)run[._ ]?(?:hash|uuid)$", name))
+    )
