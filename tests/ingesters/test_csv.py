@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.errors import InputError
-from gdiag.ingesters import clocks, csv, csv_rows, load
+from gdiag.ingesters import clocks, csv_rows, csv_shape, load
 from gdiag.schema import Records
 
 
@@ -134,7 +134,7 @@ def test_a_damaged_episode_length_costs_no_other_episode(tmp_path: Path, length:
 @given(st.integers(20, 400))
 def test_a_cut_anywhere_keeps_every_complete_row(cut: int) -> None:
     text = b"step,loss,lr\n" + b"".join(b"%d,%f,0.1\n" % (i, 1 / (i + 1)) for i in range(20))
-    shape = csv.sniff(text)
+    shape = csv_shape.sniff(text)
     assert shape is not None
     part = text[:cut]
     rows = csv_rows.read(part, shape)
@@ -154,7 +154,7 @@ def test_odd_cells_cost_their_row_at_most(tmp_path: Path, cell: str, capfd: pyte
 @settings(max_examples=80, deadline=None)
 @given(st.binary(max_size=200))
 def test_noise_never_raises(content: bytes) -> None:
-    shape = csv.sniff(content)
+    shape = csv_shape.sniff(content)
     if shape is not None:
         csv_rows.read(content, shape)
 
@@ -169,8 +169,8 @@ def test_a_console_with_commas_is_no_table(tmp_path: Path) -> None:
     counted = "".join(
         f" {i}: 15.{i}, 16.{i} avg loss, 0.001 rate, 3.{i} seconds, {64 * i} images\n" for i in range(1, 9)
     )
-    assert csv.sniff(counted.encode()) is None
-    assert csv.sniff(b"step,layer1,layer2\n0,1.5,2.5\n1,1.25,2.25\n") is not None
+    assert csv_shape.sniff(counted.encode()) is None
+    assert csv_shape.sniff(b"step,layer1,layer2\n0,1.5,2.5\n1,1.25,2.25\n") is not None
     assert records.steps["loss"].to_list() == pytest.approx([4 / i for i in range(1, 9)])
 
 
