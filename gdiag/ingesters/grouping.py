@@ -14,7 +14,8 @@ import polars as pl
 
 from gdiag.ingesters import fraction_steps, joining
 from gdiag.ingesters.reading import Reading
-from gdiag.ingesters.twins import Shelf, curves
+from gdiag.ingesters.same_losses import curves
+from gdiag.ingesters.twins import Shelf
 from gdiag.ingesters.values import whole
 from gdiag.model import Source
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdiag.ingesters.twins import Curve, Shelf, curves, same
+from gdiag.ingesters.same_losses import Curve, curves, same
+from gdiag.ingesters.twins import Shelf
 
 
 def run(rng: np.random.Generator, seed: int) -> dict[str, Curve]:
