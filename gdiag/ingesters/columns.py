@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import claims, derived, layer_names, long_table, opened, parts, splits, values
+from gdiag.ingesters import claims, derived, layer_places, long_table, opened, parts, splits, values
 from gdiag.ingesters.aliases import Claim, claim
 from gdiag.ingesters.claims import Plan
 from gdiag.ingesters.objectives import adversaries, variational
@@ -85,7 +85,7 @@ def canonicalise(frame: pl.DataFrame, options: Options, line: str | None = LINE)
     steps, layers = _split(coalesce(data), list(plan.layers))
     columns.update(_examples(plan))
     return Canonical(
-        steps=steps, layers=layers, layer_columns=layer_names.catalogue(plan.layers) if layers is not None else (),
+        steps=steps, layers=layers, layer_columns=layer_places.catalogue(plan.layers) if layers is not None else (),
         columns=columns, unmapped=tuple(plan.unmapped), notes=tuple(dict.fromkeys([*reader.notes, *step_notes])), events=events,
         rejects=pl.concat(reader.bad) if reader.bad else empty("rejects").drop("source"), run_name=run_name,
     )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gdiag.ingesters import layer_names
+from gdiag.ingesters import layer_places
 from gdiag.measures.run import RunView
 from gdiag.model import Run, Source, Value
 from gdiag.schema import KEYS, LayerColumn, LayerKind, Quantity, Records
@@ -73,7 +73,7 @@ def layered(
 
 
 def catalogue(layers: dict[str, Floats], quantity: Quantity) -> tuple[LayerColumn, ...]:
-    return layer_names.catalogue({f"{quantity}:{name}": (quantity, name) for name in layers})
+    return layer_places.catalogue({f"{quantity}:{name}": (quantity, name) for name in layers})
 
 
 def _rows(values: dict[str, Floats], rows: int, every: int, first: int, rank: int | None) -> pl.DataFrame:

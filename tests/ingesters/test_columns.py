@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from gdiag.errors import UsageError
-from gdiag.ingesters import claims, layer_names, load
+from gdiag.ingesters import claims, layer_names, layer_places, load
 from gdiag.ingesters.aliases import claim, family
 from gdiag.ingesters.columns import canonicalise
 from gdiag.ingesters.reading import Options
@@ -147,8 +147,8 @@ LAYERS = [
 @pytest.mark.parametrize(("name", "quantity", "layer", "depth", "kind"), LAYERS)
 def test_layers(name: str, quantity: str, layer: str, depth: int, kind: str) -> None:
     assert layer_names.parse(name) == (quantity, layer)
-    (column, _) = layer_names.catalogue({"x": (quantity, layer), "top": ("grad_norm", "blocks.3.fc")})  # type: ignore[dict-item]
-    assert (column.depth if layer_names.block(layer) != 12 else depth, column.kind) == (depth, kind)
+    (column, _) = layer_places.catalogue({"x": (quantity, layer), "top": ("grad_norm", "blocks.3.fc")})  # type: ignore[dict-item]
+    assert (column.depth if layer_places.block(layer) != 12 else depth, column.kind) == (depth, kind)
 
 
 @pytest.mark.parametrize(

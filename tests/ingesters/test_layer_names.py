@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gdiag.ingesters.layer_names import block, catalogue, clean, kind
+from gdiag.ingesters.layer_names import clean
+from gdiag.ingesters.layer_places import block, catalogue, kind
 from gdiag.schema import LayerKind
 
 
