@@ -10,7 +10,8 @@ from typing import Final
 import polars as pl
 
 from gdiag.ingesters import layer_names, parts, splits, values
-from gdiag.ingesters.aliases import RANK, RUN, Claim, claim, family, simplify
+from gdiag.ingesters.alias_table import RANK, RUN
+from gdiag.ingesters.aliases import Claim, claim, family, simplify
 from gdiag.ingesters.ranks import split_rank
 from gdiag.ingesters.reading import Options
 from gdiag.schema import Quantity

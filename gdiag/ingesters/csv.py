@@ -12,7 +12,8 @@ import polars as pl
 
 from gdiag.errors import InputError
 from gdiag.ingesters import algoperf, claims, columns, csv_rows, grouping_marks, monitor
-from gdiag.ingesters.aliases import RUN, claim, simplify
+from gdiag.ingesters.alias_table import RUN
+from gdiag.ingesters.aliases import claim, simplify
 from gdiag.ingesters.csv_shape import NUMBER, beginning, misfit, sniff
 from gdiag.ingesters.reading import Input, Options, Reading
 

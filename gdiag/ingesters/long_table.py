@@ -11,7 +11,8 @@ from typing import Final
 import polars as pl
 
 from gdiag.ingesters import claims, values
-from gdiag.ingesters.aliases import RUN, simplify
+from gdiag.ingesters.alias_table import RUN
+from gdiag.ingesters.aliases import simplify
 from gdiag.ingesters.reading import Options
 
 _KEYS: Final = (
