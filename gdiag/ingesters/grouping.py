@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import PurePath
 from typing import Final
 
 import polars as pl
 
 from gdiag.ingesters import fraction_steps, joining
+from gdiag.ingesters.metric_files import COMMON, home, joined_columns, without_steps
 from gdiag.ingesters.reading import Reading
 from gdiag.ingesters.same_losses import curves
 from gdiag.ingesters.twins import Shelf
 from gdiag.ingesters.values import whole
-from gdiag.model import Source
 
-_PARTS: Final = re.compile(
-    r"^(?:checkpoint[-_]?\d+|files|logs?|version_\d+|plots|metrics|scalars|tensorboard|tb|csv_logs|lightning_logs|latest-run|"
-    r"latest|static|train|val|eval)$",
-    re.IGNORECASE,
-)
 _RANK: Final = re.compile(r"(?:rank|worker|proc|process|gpu)[-_.]?(\d+)", re.IGNORECASE)
-_CATBOOST: Final = ("learn_error", "test_error", "time_left")
-"""Files of one run, whose names say no metric."""
-_COMMON: Final = frozenset({"run", "rank", "step", "line", "time", "elapsed", "epoch"})
 _GAP: Final = 10
 """A run goes on when the next file starts within so many logging intervals."""
 
@@ -83,19 +73,10 @@ def _told_by_steps(readings: list[Reading], main: list[int]) -> list[list[int]]:
     """The runs of files whose steps are comparable."""
     runs = _rank_files(readings, main)
     runs = _wandb_folders(readings, runs)
-    runs = _single_metrics(readings, runs)
+    runs = joined_columns(readings, runs)
     runs = _event_files(readings, runs)
     runs = _twins(readings, runs)
     return _restarts(readings, runs)
-
-
-@lru_cache(maxsize=1 << 16)
-def home(path: str) -> str:
-    """The folder of a run's file, without the parts that loggers add below it."""
-    parts = list(PurePath(path).parent.parts)
-    while parts and _PARTS.match(parts[-1]):
-        parts.pop()
-    return "/".join(parts)
 
 
 def _rank_files(readings: list[Reading], main: list[int]) -> list[list[int]]:
@@ -132,53 +113,13 @@ def _wandb_folders(readings: list[Reading], runs: list[list[int]]) -> list[list[
             kept.append(run)
             continue
         for i in run:
-            readings[i] = _without_steps(readings[i], readings[owners[folder][0]].source.path)
+            readings[i] = without_steps(readings[i], readings[owners[folder][0]].source.path)
         owners[folder].extend(run)
     return kept
 
 
 def _is_wandb(reading: Reading) -> bool:
     return reading.source.format == "wandb"
-
-
-def _single_metrics(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
-    """Files with one metric each, in one home, all with other metrics, are columns of one table."""
-    byhome: dict[str, list[list[int]]] = {}
-    for run in runs:
-        if len(run) == 1 and len(_own(readings[run[0]])) <= 1:
-            byhome.setdefault(_series_home(readings[run[0]].source), []).append(run)
-    for near in byhome.values():
-        called = Counter(PurePath(readings[run[0]].source.path).name for run in near)
-        # One without a metric that is called as another is no column but goes on with that run, or is another one.
-        found = [r for r in near if _own(readings[r[0]]) or called[PurePath(readings[r[0]].source.path).name] == 1]
-        names = [next(iter(_own(readings[run[0]])), "") for run in found]
-        known = [name for name in names if name]
-        if len(found) < 2 or not known or len(set(known)) < len(known):
-            continue
-        first = found[names.index("loss" if "loss" in known else known[0])]
-        others = [run for run in found if run is not first]
-        joined = _step_table(readings[first[0]])
-        for run in others:
-            if _own(other := readings[run[0]]):  # what nobody uses may count its rows in another way
-                table = fraction_steps.at_steps_of(other, joined, readings[first[0]].source.columns)
-                joined = joined if table is None else joining.joined(joined, table)
-            readings[run[0]] = _without_steps(readings[run[0]], readings[first[0]].source.path)
-        readings[first[0]] = replace(readings[first[0]], steps=joined)
-        first.extend(run[0] for run in others)
-        runs = [run for run in runs if run not in others]
-    return runs
-
-
-def _series_home(source: Source) -> str:
-    """Home and file name without the metric: run1__loss.tsv and run1__lr.tsv share it; of MLflow's files the run's folder."""
-    if source.format == "mlflow" and "/metrics/" in source.path:
-        return source.path.rpartition("/metrics/")[0]
-    stem = PurePath(source.path).name.split(".")[0]
-    if stem in _CATBOOST:
-        return home(source.path)
-    for original in source.columns.values():
-        stem = stem.removesuffix(original.replace("/", "_")).removesuffix(original.rpartition("/")[2])
-    return f"{home(source.path)}/{stem}"
 
 
 def _event_files(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
@@ -219,7 +160,7 @@ def _twins(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
                 readings[twin[0]] = replace(readings[twin[0]], steps=merged)
                 source = readings[i].source
                 readings[i] = replace(readings[i], source=replace(source, notes=(*source.notes, *said)))
-            readings[i] = _without_steps(readings[i], readings[twin[0]].source.path)
+            readings[i] = without_steps(readings[i], readings[twin[0]].source.path)
         twin.extend(run)
     return sorted(kept)
 
@@ -258,25 +199,9 @@ def _nearest(homes: Sequence[str], own: str) -> int:
     return max(range(len(homes)), key=shared)
 
 
-def _own(reading: Reading) -> set[str]:
-    steps = reading.steps
-    layers = set() if reading.layers is None else {"layers"}
-    return layers if steps is None else {c for c in steps.columns if c not in _COMMON and steps[c].count()} | layers
-
-
-def _step_table(reading: Reading) -> pl.DataFrame:
-    return reading.steps if reading.steps is not None else pl.DataFrame()
-
-
-def _without_steps(reading: Reading, path: str) -> Reading:
-    said = f"one run with {path}, which gives the steps"
-    source = replace(reading.source, notes=(*reading.source.notes, said))
-    return replace(reading, source=source, steps=None)
-
-
 def _weight(readings: Sequence[Reading], run: list[int]) -> int:
     steps = readings[run[0]].steps
-    return 0 if steps is None else sum(int(steps[c].count()) for c in steps.columns if c not in _COMMON)
+    return 0 if steps is None else sum(int(steps[c].count()) for c in steps.columns if c not in COMMON)
 
 
 def _range(reading: Reading) -> tuple[int, int, int]:
