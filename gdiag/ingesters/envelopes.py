@@ -8,7 +8,6 @@ journal fields, docker's json-file driver, fluent-bit's kubernetes filter, Loki'
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ import polars as pl
 
 from gdiag.ingesters import claims, envelope_lines, machine_lines
 from gdiag.ingesters.envelope_lines import Hosts
+from gdiag.ingesters.envelope_records import INSIDE, LOOK, line_by_line, parsed, records
 from gdiag.ingesters.reading import Input, Options, Take
 
 _MESSAGES: Final = (
@@ -32,8 +32,6 @@ _HOSTS: Final = (
     "_HOSTNAME", "kubernetes.host", "kubernetes.node_name", "kubernetes.nodeName", "k8s.node.name", "node_name", "nodeName", "hostname",
     "host.name", "host.hostname", "host", "node", "instance", "resource.labels.node_name", "resource.labels.instance_id", "logStreamName",
 )  # fmt: skip
-_INSIDE: Final = ("_source", "result", "labels", "stream")
-"""Objects whose fields count as the record's own."""
 _LIKE: Final = frozenset(
     {"stream", "PRIORITY", "_TRANSPORT", "SYSLOG_IDENTIFIER", "kubernetes", "labels", "severity", "level", "docker"}
 )
@@ -41,7 +39,6 @@ _LIKE: Final = frozenset(
 _TRAINING: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step"})
 _LOSS: Final = frozenset({"loss", "eval_loss", "grad_norm"})
 """Fields of which one record says that the file is a training log, which may begin with messages."""
-_LOOK: Final = 40
 _SHARE: Final = 0.6
 _LARGEST: Final = 1 << 27
 """One document with more bytes is not read: all of it would be in memory as objects."""
@@ -105,10 +102,10 @@ def unwrapped(given: Input) -> Unwrapped | None:
         return None
     if not any(f'"{name.rpartition(".")[2]}"'.encode() in head for name in (*_MESSAGES, "values")):
         return None
-    start = [record for record in islice(_records(head, whole=False), _LOOK) if not isinstance(record, str)]
+    start = [record for record in islice(records(head, whole=False), LOOK) if not isinstance(record, str)]
     if not start or sum(map(_wraps, start)) < _SHARE * len(start):
         return None
-    if _line_by_line(head):
+    if line_by_line(head):
         return _streamed(given, take, size)
     return _document(given) if size <= _LARGEST else None
 
@@ -119,7 +116,7 @@ def _streamed(given: Input, take: Take, size: int) -> Unwrapped | None:
     timed, some = True, False
     for number, raw in enumerate(envelope_lines.each(take, size), 1):
         raw = raw.replace(b"\0", b"")
-        record = _object(raw)
+        record = parsed(raw)
         if record is not None and _claims(record) & _LOSS:
             return None
         line = None if record is None else of(record)
@@ -134,7 +131,7 @@ def _streamed(given: Input, take: Take, size: int) -> Unwrapped | None:
 def _document(given: Input) -> Unwrapped | None:
     """The records of one document, by their moments: answers to queries come newest first as often as not."""
     found: list[Line] = []
-    for record in _records(given.data().replace(b"\0", b""), whole=True):
+    for record in records(given.data().replace(b"\0", b""), whole=True):
         if isinstance(record, str):
             continue
         if _claims(record) & _LOSS:
@@ -189,7 +186,7 @@ def events(data: bytes, tz: str | None, numbers: Sequence[int] | None = None) ->
     hosts: dict[int, str] = {}
     for place, raw in _telling(data):
         number = place if numbers is None else numbers[place - 1]
-        line = of(record) if (record := _object(raw)) is not None else None
+        line = of(record) if (record := parsed(raw)) is not None else None
         shown = (
             line.printed() if line is not None else raw.decode("utf-8", errors="replace") if record is None else None
         )
@@ -248,78 +245,6 @@ def _wraps(record: Mapping[str, object]) -> bool:
     return any(name in flat for name in (*_TIMES, *_HOSTS)) or bool(_LIKE & set(record))
 
 
-def _line_by_line(data: bytes) -> bool:
-    """Whether every line is an object of its own rather than all of them one document."""
-    return _object(data.lstrip().partition(b"\n")[0]) is not None and b"\n" in data.strip()
-
-
-def _records(data: bytes, *, whole: bool) -> Iterator[Mapping[str, object] | str]:
-    """Objects line by line, the text of lines that are none; of one document those of its list.
-
-    whole: the data are complete, so that a document can be read; else its first objects are looked for.
-    """
-    if _line_by_line(data):
-        for raw in data.rstrip(b"\n").split(b"\n"):
-            record = _object(raw)
-            yield record if record is not None else raw.decode("utf-8", errors="replace").strip()
-        return
-    text_ = data.decode("utf-8", errors="replace").strip()
-    try:
-        yield from _inside(json.loads(text_))
-        return
-    except (ValueError, RecursionError):
-        pass
-    yield from _loose(text_, most=None if whole else _LOOK)
-
-
-def _loose(text_: str, most: int | None) -> Iterator[Mapping[str, object]]:
-    """Complete objects of a document that is cut, from where its list begins."""
-    decoder = json.JSONDecoder()
-    at = max(text_.find("[") + 1, 0)
-    count = 0
-    while (at := text_.find("{", at)) >= 0 and (most is None or count < most):
-        try:
-            record, at = decoder.raw_decode(text_, at)
-        except (ValueError, RecursionError):
-            at += 1
-            continue
-        for found in _inside([record]):
-            count += 1
-            yield found
-
-
-def _inside(document: object) -> Iterator[Mapping[str, object]]:
-    """Records of a query's answer: Loki's streams, CloudWatch's events and fields, Elasticsearch's hits, a plain list."""
-    if isinstance(document, dict):
-        for name in ("data", "result", "hits", "events", "results", "entries", "logs"):
-            if isinstance(inner := document.get(name), dict | list):
-                yield from _inside(inner)
-                return
-        if isinstance(values := document.get("values"), list):
-            labels = document.get("stream")
-            for pair in values:
-                if isinstance(pair, list) and len(pair) > 1:
-                    yield {"timestamp": pair[0], "line": pair[1], "labels": labels if isinstance(labels, dict) else {}}
-            return
-        yield document
-    elif isinstance(document, list):
-        for item in document:
-            if isinstance(item, list) and item and all(isinstance(c, dict) and "field" in c for c in item):
-                yield {str(c["field"]): c.get("value") for c in item}
-            elif isinstance(item, dict | list):
-                yield from _inside(item) if isinstance(item, list) or "values" in item else iter((item,))
-
-
-def _object(raw: bytes) -> Mapping[str, object] | None:
-    if raw.lstrip()[:1] != b"{":
-        return None
-    try:
-        record = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
-
-
 def _flat(record: Mapping[str, object]) -> dict[str, object]:
     """Fields by their dotted names, two levels deep; those of INSIDE under their bare names too."""
     flat: dict[str, object] = {}
@@ -328,7 +253,7 @@ def _flat(record: Mapping[str, object]) -> dict[str, object]:
         if isinstance(value, dict):
             for name, inner in value.items():
                 flat[f"{key}.{name}"] = inner
-                if key in _INSIDE:
+                if key in INSIDE:
                     flat.setdefault(name, inner)
                 if isinstance(inner, dict):
                     flat |= {f"{key}.{name}.{k}": v for k, v in inner.items()}
