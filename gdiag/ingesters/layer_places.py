@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from gdiag.schema import LayerColumn, LayerKind, Quantity
@@ -32,6 +32,8 @@ _COUNTED = re.compile(r"((?:.*[./])?[a-z]+)_?(\d{1,4})")
 """conv1, features.fc_12: the word and the number."""
 _LEAST_STACK: Final = 3
 _ANY_NUMBER = re.compile(r"(?:^|[._/])(\d+)(?=$|[._/])")
+_NUMBER = re.compile(r"(?<=[./])\d+(?=[./]|$)")
+"""A part of a path that counts: which number it is tells nothing of what the layer is."""
 _NORM = r"(?:\w*_)?(?:ln|bn|gn|[a-z]?norm|(?:layer|rms|batch|group)_?norm)(?:_?\w*)?|\w*layernorm\w*"
 _HEAD = (
     r"(?:\w*_)?heads?(?:_\w+)?|output_layer|embed_out|unembed|unembedding|final_linear|final_layer|(?:to_)?logits\w*|qa_outputs|score|"
@@ -130,6 +132,7 @@ def _place(layer: str) -> tuple[tuple[int, ...], str] | None:
     return (_word(before, _SIDES), _word(before, _ARMS), int(number[1])), layer[: number.end(1)]
 
 
+@lru_cache(maxsize=4096)
 def _word(before: str, words: tuple[tuple[int, str], ...]) -> int:
     """The place of the first of `words` that is a part of the path `before` a block's number."""
     parts = re.split(r"[./]", re.sub(r"[._/]?\d*$", "", before))
@@ -150,9 +153,15 @@ def block(layer: str) -> int | None:
 
 
 def kind(layer: str) -> LayerKind:
+    """What a layer is, whichever of its like."""
+    return _kind(_NUMBER.sub("0", layer.lower()))
+
+
+@lru_cache(maxsize=4096)
+def _kind(layer: str) -> LayerKind:
     """What a layer is, by the grammar that public models' names share: a path of units, of which the innermost that is
     named as attention, feed-forward, embedding or head decides, and a leaf that says which part of it; numbers count."""
-    path = _FUSED.sub("", _LEAF.sub("", layer.lower()))
+    path = _FUSED.sub("", _LEAF.sub("", layer))
     parts = [part for part in re.split(r"[./]", path) if not part.isdigit()]
     leaf = parts[-1] if parts else ""
     numbered = block(path) is not None
