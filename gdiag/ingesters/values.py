@@ -140,14 +140,14 @@ def told(column: pl.Series) -> pl.Series:
 
 
 def are_numbers(column: pl.Series) -> bool:
-    """Whether a column holds numbers and nothing else, be they written as text."""
+    """Whether a column holds numbers and nothing else, be they written as text; `True` and `False` alone are none."""
     if column.dtype != pl.String:
         return column.dtype.is_numeric() and column.count() > 0
     for part in (column.head(_LOOKED), column):
         parsed = numbers(part.drop_nulls())
         if parsed.bad is not None:
             return False
-    return bool(parsed.series.count())
+    return bool(parsed.series.count()) and bool(column.str.contains(r"\d").any())
 
 
 def unwrapped(text: pl.Series) -> pl.Series:

@@ -80,6 +80,11 @@ def test_what_is_not_used_is_named_in_every_format(tmp_path: Path, name: str) ->
     assert_frame_equal(records.steps.drop("line", "run"), same.drop("line", "run"), check_column_order=False)
 
 
+def test_truth_values_are_no_numbers(tmp_path: Path) -> None:
+    (tmp_path / "run.csv").write_text("step,loss,done,x\n" + "".join(f"{i},2.5,False,1\n" for i in range(30)))
+    assert "1 numeric column not used: x" in load([tmp_path / "run.csv"]).sources[0].notes
+
+
 @pytest.mark.parametrize("piece", [600, 1 << 20])
 def test_scores_are_those_that_no_row_of_training_fills_anywhere(piece: int) -> None:
     rows: list[Row] = [{"step": i, "loss": 2.0, **({"acc": 0.5} if i > 150 else {})} for i in range(200)]
