@@ -21,6 +21,9 @@ def roll_back(case: Case) -> str:
         return "No rollback is needed for an error that the hardware handled"
     if lone_jump(case) is not None:
         return "No rollback is needed: the gradient is back at once and the loss does not follow"
+    ended = case.last is None or case.facts.last_step is None or case.last >= case.facts.last_step
+    if _skipped(case) and not ended:
+        return f"No rollback is needed: the loss stays finite, and the updates skipped in steps {case.onset}–{case.last} left the weights as they were"
     if _skipped(case):
         return f"No rollback is needed: the loss stays finite, so every update since step {case.onset} was skipped and the weights are those of then"
     if case.lead.code == "GD103" and state.comes_back(case):

@@ -324,3 +324,11 @@ def test_a_benchmark_that_says_little_is_run_as_it_should_be() -> None:
     assert told(Measure("ranks", 2, "", 1.0)).startswith("Give each rank a GPU of its own")
     assert "--expect" in told(Measure("busbw", 900.0, "GB/s", 400.0))
     assert told(Measure("mean_busbw", 9.0, "GB/s", 4.0)).startswith("Run again and keep the whole output")
+
+
+def test_updates_that_were_skipped_for_a_while_left_the_weights_alone() -> None:
+    lead = Finding("GD112", "skipped-steps", Severity.CRITICAL, "skips", Location(run="run", step=719, last_step=748))
+    facts = RunFacts("run", first_step=0, last_step=1199)
+    for last, said in ((748, "updates skipped in steps 719–748"), (1199, "every update since step 719")):
+        given = Case(pattern="skipped_steps", lead=lead, findings=(lead,), facts=facts, onset=719, last=last)
+        assert any(said in text for text in advise(given, sure("loss_scale_collapse")))
