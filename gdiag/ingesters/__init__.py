@@ -13,6 +13,7 @@ from gdiag.errors import InputError, UsageError
 from gdiag.ingesters import (
     appended,
     checkpoints,
+    deepspeed,
     envelopes,
     epoch_steps,
     fraction_steps,
@@ -188,6 +189,11 @@ def _read(given: Input, options: Options) -> Reading:
 
 def _with_losses(given: Input, options: Options, reading: Reading) -> Reading:
     """The reading, with the losses that the program prints itself where a library's lines bear none."""
+    if own_lines.of_engine(given, reading):
+        try:
+            return own_lines.completed(reading, deepspeed.read(given, options))
+        except (InputError, *_DAMAGE):
+            return reading
     if reading.source.format not in own_lines.FORMATS or own_lines.has_loss(reading):
         return reading
     rest = own_lines.without(given, reading.source.format)

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from typing import Final
 
+import polars as pl
+
 from gdiag.errors import InputError
 from gdiag.ingesters import joining
 from gdiag.ingesters.reading import Input, Reading
@@ -16,6 +18,9 @@ _LINES: Final = {
 }
 FORMATS: Final = frozenset(_LINES)
 _LOSS_WORD: Final = re.compile(rb"(?i)loss|nll|entropy|xent")
+_ENGINE: Final = b", skipped="
+_ENGINE_TELLS: Final = ("lr", "skipped", "loss_scale", "batch_size")
+_KEYS: Final = ("line", "run", "rank", "step", "time")
 _SAME: Final = 0.5
 """Share of the steps of the shorter series that are in both where they count the same."""
 
@@ -66,6 +71,33 @@ def together(library: Reading, own: Reading | None) -> Reading:
     )
     events = own.events if library.source.format == "mllog" or library.events is None else library.events
     return replace(own, source=source, steps=steps, config=config, exit=ended, events=events)
+
+
+def of_engine(given: Input, reading: Reading) -> bool:
+    """Whether lines of DeepSpeed's engine stand among those of a console that bear the losses."""
+    return (
+        reading.source.format not in FORMATS
+        and has_loss(reading)
+        and _ENGINE in given.sample()
+        and b"lr=[" in given.sample()
+    )
+
+
+def completed(own: Reading, engine: Reading) -> Reading:
+    """A console's reading with the rate, the skipped steps and the loss scale that DeepSpeed's lines among it tell."""
+    if own.steps is None or engine.steps is None or not _same_steps(engine, own):
+        said = "DeepSpeed's lines stand at other steps than those that bear the losses, and are not used"
+        return replace(own, source=replace(own.source, notes=(*own.source.notes, said)))
+    told = engine.steps.select(name for name in (*_KEYS, *_ENGINE_TELLS) if name in engine.steps.columns)
+    lacking = [n for n in told.columns if n in _ENGINE_TELLS and not (n in own.steps.columns and own.steps[n].count())]
+    if not lacking:
+        return own
+    told = told.select(*(n for n in _KEYS if n in told.columns), *lacking)
+    steps, _ = joining.completed(own.steps, told.filter(pl.any_horizontal(pl.col(lacking).is_not_null())))
+    columns = {n: name for n, name in engine.source.columns.items() if n in lacking}
+    note = f"{', '.join(lacking)} from DeepSpeed's lines among the others"
+    source = replace(own.source, columns=own.source.columns | columns, notes=(*own.source.notes, note))
+    return replace(own, source=source, steps=steps)
 
 
 def _same_steps(one: Reading, other: Reading) -> bool:

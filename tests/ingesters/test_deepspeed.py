@@ -106,3 +106,40 @@ def test_an_engine_without_any_loss_is_read_as_before(tmp_path: Path) -> None:
     records = load([tmp_path / "run.log"])
     assert records.sources[0].format == "deepspeed"
     assert records.steps["lr"].count() == 30
+
+
+OTHERS = {
+    "hf-console": lambda i: f"{{'loss': {3 - i / 100:.4f}, 'grad_norm': 1.5, 'epoch': {i / 10:.2f}, 'step': {10 * i}}}",
+    "torchtitan": lambda i: f"step: {10 * i}  loss: {3 - i / 100:.4f}  grad_norm: 1.5",
+    "megatron": lambda i: f" iteration {10 * i:8d}/ 5000 | lm loss: {3 - i / 100:.4f} | grad norm: 1.500 |",
+    "nanogpt": lambda i: f"iter {10 * i}: loss {3 - i / 100:.4f}, time 161.80ms, mfu 31.25%",
+}
+
+
+@pytest.mark.parametrize("form", OTHERS)
+def test_the_engine_s_rate_and_skips_stand_beside_any_console(tmp_path: Path, form: str) -> None:
+    overflow = "[2023-04-05 11:00:00,000] [INFO] [x.py:1:u] [deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 8192, reducing to 4096"
+    lines = []
+    for i in range(1, 31):
+        engine = STEP.format(m=i, n=10 * i).replace("skipped=2", f"skipped={2 + (i >= 20)}")
+        lines += [*([overflow] if i == 20 else []), engine, OTHERS[form](i)]
+    (tmp_path / "run.log").write_text("\n".join(lines) + "\n")
+    records = load([tmp_path / "run.log"])
+    steps = records.steps.filter(records.steps["loss"].is_not_null())
+    assert records.sources[0].format == form
+    assert steps["step"].to_list() == [10 * i for i in range(1, 31)]
+    assert steps["loss"].to_list() == pytest.approx([3 - i / 100 for i in range(1, 31)])
+    assert steps["lr"].to_list() == [1e-5] * 30
+    assert steps["skipped"].sum() == 3
+    assert steps.filter(steps["loss_scale"].is_not_null()).select("step", "loss_scale").rows() == [(200, 4096.0)]
+    assert "DeepSpeed's lines among the others" in records.sources[0].notes[-1]
+
+
+def test_an_engine_that_counts_otherwise_is_said(tmp_path: Path) -> None:
+    lines = []
+    for i in range(1, 31):
+        lines += [STEP.format(m=i, n=7 + 1000 * i), OTHERS["torchtitan"](i)]
+    (tmp_path / "run.log").write_text("\n".join(lines) + "\n")
+    records = load([tmp_path / "run.log"])
+    assert records.steps["step"].to_list() == [10 * i for i in range(1, 31)]
+    assert "stand at other steps" in records.sources[0].notes[-1]
