@@ -5,13 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Final
 
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import columns, console_evaluations, evidence, fields, line_kinds, nonfinite_lines, raw_lines
+from gdiag.ingesters import (
+    columns,
+    console_evaluations,
+    evidence,
+    fields,
+    line_kinds,
+    nonfinite_lines,
+    prefixes,
+    raw_lines,
+)
 from gdiag.ingesters import text as console
 from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.rows import fractional
@@ -191,7 +199,11 @@ def with_prefix(wide: pl.DataFrame, options: Options) -> pl.DataFrame:
     wide = wide.drop("prefix", strict=False)
     if not (prefix.str.len_bytes().max() or 0):
         return wide
-    extra = [s for s in (console.ranks(prefix), console.clocks(prefix, options.tz)) if s.null_count() < len(s)]
+    rank, time = prefixes.ranks(prefix), prefixes.clocks(prefix, options.tz)
+    said = [rank if rank.count() or "step" not in wide.columns else prefixes.members(prefix, wide["step"]), time]
+    if not time.count() and "elapsed" not in wide.columns:
+        said.append(prefixes.running(prefix))
+    extra = [s for s in said if s.count()]
     taken = [s.name for s in extra if s.name in wide.columns]
     wide = wide.rename({name: OWN_TIME if name == "time" else f"{name} #2" for name in taken})
     return wide.with_columns(extra)
@@ -294,9 +306,8 @@ def finish(
         rejects=found.rejects if len(found.rejects) else None,
         notes=(*notes, *found.notes, *said_of_them),
     )
-    said = evidence.scan(
-        rest, found.wide.select("line", "step"), options.tz, finished=found.finished, year=_year(found.wide)
-    )
+    placed = found.wide.select(name for name in ("line", "step", "time") if name in found.wide.columns)
+    said = evidence.scan(rest, placed, options.tz, finished=found.finished)
     if reading.steps is not None and "loss" in reading.steps.columns:
         words = nonfinite_lines.last_words(rest, reading.steps)
         reading = replace(reading, steps=pl.concat([reading.steps, words], how="diagonal_relaxed"))
@@ -305,9 +316,3 @@ def finish(
     return replace(
         reading, source=source, events=said.events, exit=said.exit, config={**found.config, **reading.config}
     )
-
-
-def _year(wide: pl.DataFrame) -> int | None:
-    """The year of the first step line that prints a time."""
-    first = wide["time"].drop_nulls().head(1).to_list() if "time" in wide.columns else []
-    return datetime.fromtimestamp(first[0], UTC).year if first and 0 < first[0] < 4e9 else None

@@ -24,10 +24,11 @@ FORMAT: Final = "console-generic"
 _LOOK: Final = 1500
 _KNOWN: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr", "step_time", "tokens_per_s", "loss_scale"})
 _WORTH: Final = re.compile(
-    r"(?:step|iter(?:ation)?|\bit|epoch|update|batch|train(?:ing)?)s?[^\n\w]{0,16}\d|(?:^|\s)\[\d+\] ", re.IGNORECASE
+    r"(?:step|iter(?:ation)?|\bit|epoch|update|batch|train(?:ing)?)s?(?:[^\n\w]|_){0,16}\d|(?:^|\s)\[\d+\] ",
+    re.IGNORECASE,
 )
 _STEPS: Final = tuple(
-    re.compile(rf"(?<![\w.])({words})(\s*[:=#]?\s*[\[(]?\s*)(?=\d{behind})", re.IGNORECASE)
+    re.compile(rf"(?<![\w.])({words})(\s*[:=#]?\s*[\[(]?\s*|[-_])(?=\d{behind})", re.IGNORECASE)
     for words, behind in (
         (r"global[ _-]?(?:steps?|iter(?:ation)?s?|updates?)", ""),
         (r"(?:global[ _-]?)?(?:steps?|iter(?:ation)?s?|updates?|batch)", ""),

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final, Literal
 
 import numpy as np
 import polars as pl
 
-from gdiag.ingesters import machine_lines
+from gdiag.ingesters import machine_lines, prefixes
 from gdiag.ingesters import text as console
 from gdiag.model import Exit
 from gdiag.schema import TABLES
@@ -94,6 +95,8 @@ _FRAME: Final = re.compile(r"^(?:\s|During handling|The above exception|Tracebac
 _AT_STEP: Final = r"(?i)\bat (?:step|iteration)\W{0,3}(\d{1,15})"
 _MOST: Final = 20_000
 """Events of one console at most: past that they say nothing new."""
+_LATEST: Final = 4e9
+"""No clock is above this, s: 2096."""
 _LOOK: Final = 800
 """Characters of a line that are looked at."""
 
@@ -106,17 +109,15 @@ class Evidence:
     exit: Exit
 
 
-def scan(
-    rest: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, finished: bool = False, year: int | None = None
-) -> Evidence:
+def scan(rest: pl.DataFrame, steps: pl.DataFrame, tz: str | None = None, *, finished: bool = False) -> Evidence:
     """Look through the lines that are no step lines.
 
     Args:
         rest: `line`, `text` of the console's other lines.
-        steps: `line`, `step` of its step lines; an event without a step of its own takes the last one before it.
+        steps: `line`, `step` of its step lines; an event without a step of its own takes the last one before it. Their `time`,
+            where they have one, completes clocks of the kernel, which are printed without a year.
         tz: zone of clocks printed without one.
         finished: the step lines themselves reached the announced last step.
-        year: completes clocks of the kernel, which are printed without one.
     """
     first, last = (int(str(steps["line"].min())), int(str(steps["line"].max()))) if len(steps) else (None, 0)
     if not len(rest):
@@ -141,7 +142,7 @@ def scan(
         if end:
             ends.append((line, end))
         rows.append(row)
-    machine = machine_lines.among(likely, tz, year)[0].head(_MOST)
+    machine = _of_machine(likely, steps, tz)
     machine = machine.filter(pl.col("kind") != "oom")  # what a program says of it may be the end of a traceback
     taken = set(machine["line"])
     events = _placed(_events([row for row in rows if row["line"] not in taken], tz), steps, ())
@@ -149,6 +150,21 @@ def scan(
         reported = _placed(machine, steps, ("rank", "host", "bus_id", "value"))
         events = pl.concat([e for e in (events, reported) if len(e)], how="diagonal").sort("line")
     return Evidence(events if len(events) else None, _exit(ends, last, finished=finished))
+
+
+def _of_machine(likely: pl.DataFrame, steps: pl.DataFrame, tz: str | None) -> pl.DataFrame:
+    """Events that the machine reports, those without a year in that of the step line before them."""
+    known = steps.select("line", "time").drop_nulls().sort("line") if "time" in steps.columns else steps.clear()
+    known = known.filter(pl.col("time").is_between(0, _LATEST)) if len(known) else known
+    year = datetime.fromtimestamp(float(known["time"][0]), UTC).year if len(known) else None
+    found, notes = machine_lines.among(likely, tz, year)
+    found = found.head(_MOST)
+    if year is None or machine_lines.NO_YEAR not in notes:
+        return found
+    near = (
+        found.select("line").join_asof(known.rename({"time": "near"}), on="line")["near"].fill_null(strategy="backward")
+    )
+    return machine_lines.in_year_of(found, near.fill_null(float(known["time"][0])))
 
 
 def _with_any(table: pl.DataFrame, words: Sequence[str]) -> pl.DataFrame:
@@ -238,7 +254,7 @@ def _events(rows: list[dict[str, object]], tz: str | None) -> pl.DataFrame:
         rows, schema={"prefix": pl.String} | {c: types[c] for c in ("line", "kind", "step", "value", "text")}
     )
     said = frame.select(pl.col("prefix") + " " + pl.col("text").str.slice(0, 200)).to_series()
-    return frame.with_columns(console.clocks(said, tz), console.ranks(frame["prefix"])).drop("prefix")
+    return frame.with_columns(prefixes.clocks(said, tz), prefixes.ranks(frame["prefix"])).drop("prefix")
 
 
 def _placed(events: pl.DataFrame, steps: pl.DataFrame, apart: tuple[str, ...]) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import telemetry, text
+from gdiag.ingesters import prefixes, telemetry, text
 from gdiag.ingesters.values import whole
 from gdiag.reference.nics import nic_line
 from gdiag.schema import TABLES
@@ -99,19 +99,20 @@ def events(lines: Iterable[tuple[int, str]], tz: str | None, year: int | None) -
     return frame, list(dict.fromkeys(notes))
 
 
-def in_year_of(events: pl.DataFrame, moment: float) -> pl.DataFrame:
-    """Events whose clock prints no year, each in the year that brings it nearest to `moment` [Unix s]."""
-    year = datetime.fromtimestamp(moment, UTC).year
+def in_year_of(events: pl.DataFrame, moment: float | pl.Series) -> pl.DataFrame:
+    """Events whose clock prints no year, each in the year that brings it nearest to `moment` [Unix s], one for all or its own."""
+    moments = moment if isinstance(moment, pl.Series) else pl.Series([moment]).new_from_index(0, len(events))
+    pairs = zip(events["time"].to_list(), moments.to_list(), strict=True)
+    times = [time if time is None or at is None else _nearest_year(time, at) for time, at in pairs]
+    return events.with_columns(pl.Series("time", times, dtype=pl.Float64))
 
-    def nearest(time: float) -> float:
-        then = datetime.fromtimestamp(time, UTC)
-        if (then.month, then.day) == (2, 29):
-            return time
-        return min(
-            (then.replace(year=y).timestamp() for y in (year - 1, year, year + 1)), key=lambda t: abs(t - moment)
-        )
 
-    return events.with_columns(pl.col("time").map_elements(nearest, return_dtype=pl.Float64))
+def _nearest_year(time: float, moment: float) -> float:
+    year, then = datetime.fromtimestamp(moment, UTC).year, datetime.fromtimestamp(time, UTC)
+    if (then.month, then.day) == (2, 29):
+        return time
+    years = (then.replace(year=y).timestamp() for y in (year - 1, year, year + 1))
+    return min(years, key=lambda t: abs(t - moment))
 
 
 def _joined(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -182,7 +183,7 @@ def _syslog_host(line: str) -> str | None:
 
 def _clock(line: str, tz: str | None, year: int | None) -> tuple[float | None, bool]:
     """Unix seconds, and whether the zone is known; (None, True) for clocks that count from boot."""
-    whole = text.clocks(pl.Series([line[:80]]), tz)[0]
+    whole = prefixes.clocks(pl.Series([line[:80]]), tz)[0]
     if whole is not None:
         zoned = re.search(r"\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)\b", line[:80]) is not None
         return float(whole), zoned or tz is not None
@@ -204,7 +205,7 @@ def _unix(stamp: str, form: str, tz: str | None) -> float | None:
         moment = datetime.strptime(stamp, form)
     except ValueError:
         return None
-    zone = text.zone_minutes(tz)
+    zone = prefixes.zone_minutes(tz)
     if isinstance(zone, int):
         return moment.replace(tzinfo=UTC).timestamp() - timedelta(minutes=zone).total_seconds()
     return moment.replace(tzinfo=zone).timestamp()

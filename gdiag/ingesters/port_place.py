@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import text
+from gdiag.ingesters import prefixes
 from gdiag.ingesters.values import whole
 
 PERFQUERY: Final = re.compile(
@@ -155,7 +155,7 @@ def clock(line: str, tz: str | None) -> float | None:
         except ValueError:
             return None
         return _unix(moment, found[8] or "", tz)
-    value = text.clocks(pl.Series([line]), tz)[0]
+    value = prefixes.clocks(pl.Series([line]), tz)[0]
     return float(value) if value is not None else None
 
 
@@ -165,7 +165,7 @@ def _unix(moment: datetime, zone: str, tz: str | None) -> float:
         hours, minutes = int(zone[1:3]), int(zone[3:5] or 0)
         east = timedelta(hours=hours, minutes=minutes) * (1 if zone[0] == "+" else -1)
         return (moment.replace(tzinfo=UTC) - east).timestamp()
-    place = 0 if zone in {"UTC", "GMT", "Z"} else text.zone_minutes(tz)
+    place = 0 if zone in {"UTC", "GMT", "Z"} else prefixes.zone_minutes(tz)
     if isinstance(place, int):
         return (moment.replace(tzinfo=UTC) - timedelta(minutes=place)).timestamp()
     return moment.replace(tzinfo=place).timestamp()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -239,3 +240,21 @@ def test_a_console_that_stops_before_its_second_row_tells_why(tmp_path: Path) ->
         "Saving checkpoints for 0 into model.ckpt.\nERROR:tensorflow:Model diverged with loss = NaN.\nm.NanLossDuringTrainingError: NaN loss during training.\n"
     )
     assert load([log]).runs[0].exit == "abnormal"
+
+
+@pytest.mark.parametrize("form", ["Dec 31 23:{m}:05 node1 kernel: ", "[E1231 23:{m}:05.000000 1 x.cpp:1] "])
+def test_a_clock_without_a_year_is_that_of_the_steps_beside_it(tmp_path: Path, form: str) -> None:
+    """Before and behind New Year."""
+    moments = [datetime(2025, 12, 31, 23, 30, tzinfo=UTC) + timedelta(minutes=i) for i in range(60)]
+    lines = [f"{t:%Y-%m-%d %H:%M:%S} step: {i}  loss: 2.5000  grad_norm: 1.0" for i, t in enumerate(moments, 1)]
+    xid = "NVRM: Xid (PCI:0000:3b:00): {n}, pid=1, text"
+    later = form.replace("1231 23", "0101 00").replace("Dec 31 23", "Jan  1 00")
+    lines.insert(50, later.format(m=19) + xid.format(n=79))
+    lines.insert(10, form.format(m=39) + xid.format(n=48))
+    (tmp_path / "run.log").write_text("\n".join(lines) + "\n")
+    events = load([tmp_path / "run.log"]).events
+    times = dict(events.filter(events["kind"] == "xid").select("value", "time").rows())
+    assert times == {
+        48.0: datetime(2025, 12, 31, 23, 39, 5, tzinfo=UTC).timestamp(),
+        79.0: datetime(2026, 1, 1, 0, 19, 5, tzinfo=UTC).timestamp(),
+    }

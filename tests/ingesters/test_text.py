@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdiag.errors import UsageError
-from gdiag.ingesters import text, tokens
+from gdiag.ingesters import prefixes, text, tokens
 
 
 def test_lines_keep_their_numbers() -> None:
@@ -67,7 +67,7 @@ def test_prefixes_are_peeled(line: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("prefixes", "found"),
+    ("said", "found"),
     [
         (["[rank0]: ", "[rank3]: ", ""], [0, 3, None]),
         (["0: ", "1: ", "17: "], [0, 1, 17]),
@@ -83,8 +83,8 @@ def test_prefixes_are_peeled(line: str, message: str) -> None:
         (["2025-01-01 10:00:00,123 ", "2025-01-01 10:00:01,123 ", ""], [None, None, None]),
     ],
 )
-def test_ranks(prefixes: list[str], found: list[int | None]) -> None:
-    assert text.ranks(pl.Series(prefixes)).to_list() == found
+def test_ranks(said: list[str], found: list[int | None]) -> None:
+    assert prefixes.ranks(pl.Series(said)).to_list() == found
 
 
 @pytest.mark.parametrize(
@@ -99,15 +99,15 @@ def test_ranks(prefixes: list[str], found: list[int | None]) -> None:
     ],
 )
 def test_clocks(prefix: str, tz: str | None, seconds: float) -> None:
-    assert text.clocks(pl.Series([prefix, prefix]), tz).to_list() == [pytest.approx(seconds)] * 2
-    assert text.clocks(pl.Series(["ab " + prefix, prefix, "none"]), tz).to_list() == [pytest.approx(seconds)] * 2 + [
-        None
-    ]
+    assert prefixes.clocks(pl.Series([prefix, prefix]), tz).to_list() == [pytest.approx(seconds)] * 2
+    assert prefixes.clocks(pl.Series(["ab " + prefix, prefix, "none"]), tz).to_list() == [
+        pytest.approx(seconds)
+    ] * 2 + [None]
 
 
 def test_unknown_zone() -> None:
     with pytest.raises(UsageError):
-        text.clocks(pl.Series(["2025-11-10 09:43:36"]), "Mars/Olympus")
+        prefixes.clocks(pl.Series(["2025-11-10 09:43:36"]), "Mars/Olympus")
 
 
 @pytest.mark.parametrize(
