@@ -13,6 +13,7 @@ from gdiag.errors import InputError, UsageError
 from gdiag.ingesters import (
     appended,
     checkpoints,
+    collected,
     deepspeed,
     envelopes,
     epoch_steps,
@@ -45,6 +46,12 @@ _EVIDENCE: Final = frozenset({"unknown", "settings", "wandb-summary"})
 """Formats that help to judge a run and are none."""
 
 
+_GUESSED: Final = frozenset({"aligned-table", "epoch-blocks", "leading-steps", "console-generic", "job-log"})
+"""Formats of unknown programs' lines."""
+_BEHIND: Final = _GUESSED | {"blocks", "openai-logger"}
+"""Formats that may be another one, or be cut in pieces, behind what a collector of logs puts before each line."""
+_TABLE: Final = "csv"
+"""What lines with separators before their messages may look like."""
 _TYPED: Final = frozenset({"parquet", "arrow"})
 """Formats that say without a row what they would hold."""
 _TABLES: Final = (*TABLES, "layers")
@@ -167,6 +174,10 @@ def _read(given: Input, options: Options) -> Reading:
     if (inside := envelopes.unwrapped(given)) is not None:
         return _noted(given, _wrapped(given, inside, options))
     ingester = recognise(given)
+    if (ingester is None or ingester.FORMAT in _BEHIND) and (
+        peeled := _behind_collector(given, options, ingester)
+    ) is not None:
+        return _noted(given, peeled)
     if ingester is None:
         if (below := _below_others(given, options)) is None:
             raise InputError(f"{given.path} {other_kinds.named(given.head) or 'is of no format that gdiag knows'}")
@@ -177,6 +188,8 @@ def _read(given: Input, options: Options) -> Reading:
     try:
         reading = ingester.read(given, options)
     except InputError:
+        if ingester.FORMAT == _TABLE and (peeled := _behind_collector(given, options, None)) is not None:
+            return _noted(given, peeled)
         if (last := _last_words(given, options)) is None and ingester.FORMAT != mllog.FORMAT:
             raise
         reading = last or Reading(Source(given.path, mllog.FORMAT, 0))
@@ -184,7 +197,29 @@ def _read(given: Input, options: Options) -> Reading:
         # A reader met what it does not expect: its file is refused by name, and the others are still read.
         said = values.escape(str(error).partition("\n")[0], 160)
         raise InputError(f"{given.path} looks like {ingester.FORMAT} and is damaged: {said}") from error
+    source = reading.source
+    if source.format == _TABLE and 2 * source.rejected >= source.rows:  # a comma in each line's clock makes no table
+        reading = _behind_collector(given, options, None) or reading
     return _noted(given, _with_losses(given, options, reading))
+
+
+def _behind_collector(given: Input, options: Options, found: Ingester | None) -> Reading | None:
+    """What the console holds without what a collector puts before its lines, where that is surer than with it."""
+    least = _HALF if found is not None and found.FORMAT in _GUESSED else 0.0
+    for way in collected.ways(given, options.tz):
+        readings: list[tuple[int | str | None, Reading]] = []
+        unread: list[Input] = []
+        for member, lines in way.members.items():
+            ingester = recognise(lines, least)
+            try:
+                if ingester is None or ingester.FORMAT == job_log.FORMAT:
+                    raise InputError(f"{given.path} has a member without step lines")
+                readings.append((member, ingester.read(lines, options)))
+            except (InputError, *_DAMAGE):
+                unread.append(lines)
+        if any(reading.steps is not None and reading.steps.height for _, reading in readings):
+            return collected.together(readings, way.clocks, unread)
+    return None
 
 
 def _with_losses(given: Input, options: Options, reading: Reading) -> Reading:

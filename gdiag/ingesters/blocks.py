@@ -24,6 +24,10 @@ _HEADER: Final = r"\[(?:step=(\d+)/([\d?]+),epoch=\d+[^\]]*\]\s*$|(?:Eval )?batc
 _LINE: Final = r"^(?:\d{1,5}:|\[\w+\d+\]:?)*\s+((?:Train |Eval )?[A-Za-z][\w/ .()@%+-]*?)\s*(?:=|: )\s*([-+]?[\d,.]+(?:[eE][-+]?\d+)?|-?(?i:nan|inf))\s*$"
 
 
+_FOREIGN: Final = 3
+"""Lines of something else that end a block; fewer may be a warning between its values."""
+
+
 def recognise(given: Input) -> float:
     """By a header with a value below it."""
     return console.recognise_by(given, _SNIFF, (b",epoch=", b"[batch="))
@@ -45,9 +49,10 @@ def read(given: Input, options: Options) -> Reading:
     body = body.with_columns(
         pl.col("text").str.extract_groups(_LINE).struct.rename_fields(["key", "value"]).alias("g")
     ).unnest("g")
-    broken = pl.col("key").is_null() & (pl.col("text").str.strip_chars() != "")
-    body = body.with_columns(broken.cast(pl.Int32).cum_sum().over("block").alias("broken"))
-    body = body.filter(pl.col("key").is_not_null() & (pl.col("broken") == 0)).with_columns(
+    foreign = pl.col("key").is_null() & (pl.col("text").str.strip_chars() != "")
+    body = body.with_columns(foreign.cast(pl.Int32).rolling_sum(_FOREIGN, min_samples=1).over("block").alias("foreign"))
+    ended = (pl.col("foreign") == _FOREIGN).cum_max().over("block")
+    body = body.filter(pl.col("key").is_not_null() & ~ended).with_columns(
         pl.col("value").str.replace_all(",", "").cast(pl.Float64, strict=False)
     )
     heads = marked.filter(pl.col("step").is_not_null() & ~pl.col("eval"))

@@ -21,6 +21,7 @@ from gdiag.ingesters.text import NUMBER
 
 FORMAT: Final = "deepspeed"
 _SNIFF: Final = re.compile(rb"\] step=\d+, skipped=\d+, lr=\[|/global_step=\d+, RunningAvgSamplesPerSec=")
+_PERPLEXITY: Final = r"(?:^|[\s\]|>:])ppl: [\d.e+]+\s*$"
 _SCALE: Final = r"Attempted loss scale: ([\d.e+]+)(?:, reducing to ([\d.e+]+))?"
 
 
@@ -48,6 +49,7 @@ def read(given: Input, options: Options) -> Reading:
     losses = console.with_prefix(piped.wide, options)
     if len(wide) and "run" in wide.columns:
         losses = losses.clear()  # which engine's they are is not said
+    wide, speeds = _beside(wide, speeds)
     rows = [frame for frame in (wide, speeds, losses, _perplexities(table, wide)) if len(frame)]
     if rows:
         wide = pl.concat(rows, how="diagonal_relaxed").sort("line", maintain_order=True)
@@ -58,6 +60,18 @@ def read(given: Input, options: Options) -> Reading:
         notes.append("the step lines bear no training loss")
     found = Found(table, wide, console.damaged(left, "step="), tuple(notes))
     return console.finish(given, options, FORMAT, found)
+
+
+def _beside(wide: pl.DataFrame, speeds: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Step lines with what the throughput line of their step and rank says, where each comes once; and the other throughput lines."""
+    keys = ["step", *(["rank"] if "rank" in wide.columns and "rank" in speeds.columns else [])]
+    more = [name for name in speeds.columns if name not in wide.columns]
+    once = all(not frame.select(pl.struct(keys).is_duplicated().any()).item() for frame in (wide, speeds) if len(frame))
+    if not len(wide) or not len(speeds) or not more or not once:
+        return wide, speeds
+    alone = speeds.join(wide.select(keys), on=keys, how="anti", nulls_equal=True, maintain_order="left")
+    told = speeds.select(*keys, *more)
+    return wide.join(told, on=keys, how="left", nulls_equal=True, maintain_order="left"), alone
 
 
 def _per_engine(wide: pl.DataFrame) -> pl.DataFrame:
@@ -96,7 +110,7 @@ def _step_time(speeds: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
     """`step_time` from samples per second, the batch size being told by the clock; rows of `line`, `step`."""
     if not len(speeds) or "CurrSamplesPerSec" not in speeds.columns:
         return speeds.select("line", "step") if len(speeds) else speeds
-    memory = [name for name in ("MaxMemAllocated", "time") if name in speeds.columns]
+    memory = [name for name in ("MaxMemAllocated", "time", "rank") if name in speeds.columns]
     if "time" not in speeds.columns:
         return speeds.select("line", "step", "CurrSamplesPerSec", *memory)
     guesses = speeds.select(
@@ -113,10 +127,10 @@ def _step_time(speeds: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
 
 def _perplexities(table: pl.DataFrame, wide: pl.DataFrame) -> pl.DataFrame:
     """`ppl: 1.9` lines of DeepSpeed-Chat as eval_loss at the last step before them."""
-    lines = table.filter(pl.col("text").str.contains(r"^ppl: [\d.e+]+\s*$"))
+    lines = table.filter(pl.col("text").str.contains(_PERPLEXITY))
     rows: list[dict[str, float]] = []
     for line, text in lines.iter_rows():
-        number = re.fullmatch(rf"ppl: ({NUMBER})\s*", text)
+        number = re.search(rf"ppl: ({NUMBER})\s*$", text)
         value = float(number[1].replace(",", "")) if number else 0.0
         before = wide.filter(pl.col("line") < line)["step"].last() if len(wide) else None
         if value > 0:

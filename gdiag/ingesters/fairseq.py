@@ -8,14 +8,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
 
-from gdiag.ingesters import console, fields, glued
+from gdiag.ingesters import console, fields, glued, json_events
 from gdiag.ingesters import text as plain
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.reading import Input, Options, Reading
@@ -26,7 +25,6 @@ _SNIFF: Final = re.compile(
     rb"|epoch \d+ \| loss [-\d.n][^\n]*\| num_updates \d|\| train \| \{\"epoch\": \d[^\n]*\"train_loss\""
 )
 _NUMBER: Final = re.compile(plain.NUMBER)
-_DECODER: Final = json.JSONDecoder()
 _STARTS: Final = glued.Starts(r"epoch \d+:?\s+\d+ / \d+ ", ", ", ("epoch", "at", "of"))
 _PACE: Final = "seconds per update"
 _NAMES: Final = {
@@ -120,8 +118,10 @@ def _events(table: pl.DataFrame, word: str) -> Iterator[tuple[int, str, dict[str
         prefix, *events = whole.split(f"{word} | ")
         for text in events:
             try:
-                event, end = _DECODER.raw_decode(text)
+                event, end = json_events.decoded(text)
             except (ValueError, RecursionError):
+                continue
+            if not isinstance(event, dict):
                 continue
             yield (
                 line,

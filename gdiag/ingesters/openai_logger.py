@@ -32,7 +32,7 @@ _STEPS: Final = (
 
 def recognise(given: Input) -> float:
     """By its boxes."""
-    return min(console.recognise_by(given, _SNIFF, (b"--------\n|",)), 0.9)
+    return min(console.recognise_by(given, _SNIFF, (b"--------",)), 0.9)
 
 
 def read(given: Input, options: Options) -> Reading:

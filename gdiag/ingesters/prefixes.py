@@ -73,6 +73,15 @@ def ranks(prefixes: pl.Series) -> pl.Series:
     return series if series.drop_nulls().n_unique() > 1 else nothing
 
 
+def names(prefixes: pl.Series) -> pl.Series:
+    """The member of the job that each prefix names (String, null where none is)."""
+    used = [pattern for pattern in _MEMBERS if any(re.search(pattern, text) for text in _some(prefixes))]
+    if not used:
+        return _nothing("member", len(prefixes), pl.String)
+    frame = pl.DataFrame({"p": prefixes})
+    return frame.select(pl.coalesce(pl.col("p").str.extract(pattern) for pattern in used).alias("member")).to_series()
+
+
 def members(prefixes: pl.Series, steps: pl.Series) -> pl.Series:
     """`rank` or `run` of lines that several members of a job print for the same steps; else null.
 
@@ -84,17 +93,15 @@ def members(prefixes: pl.Series, steps: pl.Series) -> pl.Series:
         steps: their steps.
     """
     nothing = _nothing("run", len(prefixes), pl.String)
-    used = [pattern for pattern in _MEMBERS if any(re.search(pattern, text) for text in _some(prefixes))]
-    if not used:
+    member = names(prefixes)
+    if not member.count():
         return nothing
-    told = pl.DataFrame({"step": steps, "p": prefixes}).select(
-        "step", pl.coalesce(pl.col("p").str.extract(pattern) for pattern in used).alias("member")
-    )
-    names = told["member"].drop_nulls().unique().sort()
+    told = pl.DataFrame({"step": steps, "member": member})
+    known = member.drop_nulls().unique().sort()
     shared = told.drop_nulls().group_by("step").agg(pl.col("member").n_unique() > 1)["member"].mean()
-    if len(names) < 2 or not isinstance(shared, float) or shared < _SHARED:
+    if len(known) < 2 or not isinstance(shared, float) or shared < _SHARED:
         return nothing
-    base, number = (names.str.extract(r"^(.*?)(\d+)$", part) for part in (1, 2))
+    base, number = (known.str.extract(r"^(.*?)(\d+)$", part) for part in (1, 2))
     if base.n_unique() == 1 and "0" in set(number):
         return told["member"].str.extract(r"(\d+)$").cast(pl.Int32, strict=False).alias("rank")
     return told["member"].alias("run")

@@ -69,7 +69,7 @@ _LEVEL: Final = r"(?x:\[?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|[IWEF])\]?(?=[\s:\
 _ORIGIN: Final = (
     r"(?x:\[[A-Za-z_][\w./]*(?::\w+){1,3}\]|\[(?:root|titan|deepspeed)\]|(?:\d+\ +)?\w[\w.]*\.(?:py|cc):\d+[:\]]?|-)"
 )
-LAUNCHER: Final = rf"(?:{_TAG}|{_CLOCK}|{_LEVEL}|{_ORIGIN})"
+LAUNCHER: Final = rf"(?:{_CLOCK}|{_TAG}|{_LEVEL}|{_ORIGIN})"
 """One part of a prefix."""
 PREFIX: Final = rf"^(?:\s*{LAUNCHER}\s*:?)*"
 """What launchers and loggers put before a message; matches the empty string."""
@@ -102,7 +102,7 @@ def clean(data: bytes) -> bytes:
         data = _WRAPPED.sub(rb"\1", data)
     if b"\r" in data:
         data = re.sub(rb"(?<!\r)\r+\n", b"\n", data)
-        if b"\n" not in data:
+        if data.find(b"\n", 0, -1) < 0:  # but perhaps the very last byte
             data = data.replace(b"\r", b"\n")
     return data
 
