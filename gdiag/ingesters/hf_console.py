@@ -28,6 +28,8 @@ _PARTS: Final = re.compile(r"\{'[\w/ .-]+':[^{}]*\}?|(?:^|[\s|}])(?P<at>\d+)/(?P
 """A dict, or the place that a progress bar shows."""
 _PAIR: Final = re.compile(rf"""'([\w/ .()-]+)':\s*(?:'\s*)?\[?({plain.NUMBER})\]?'?\s*(?=[,}}])""")
 
+_PLACE: Final = re.compile(r"'global_step/max_steps':\s*'(\d{1,15})/(\d{1,15})'")
+
 
 def recognise(given: Input) -> float:
     """By its dicts."""
@@ -62,6 +64,8 @@ def read(given: Input, options: Options) -> Reading:
                 continue
             if "train_runtime" in values:
                 continue
+            if (place := _PLACE.search(match[0])) is not None:  # ms-swift
+                values["step"], total = float(place[1]), int(place[2])
             rows.append({"line": line, **({"bar": at} if at is not None else {}), **values})
     train = [row for row in rows if "loss" in row or "eval_loss" in row]
     if len(train) < 2:

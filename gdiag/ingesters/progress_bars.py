@@ -58,7 +58,7 @@ def read(given: Input, options: Options) -> Reading:
     wide = fields.read(rows.select("line", "text"), shape=r"\d+, ", ends=given.data().endswith((b"\n", b"\r"))).wide
     if not _TRAINING & {c.canonical for name in wide.columns if (c := claim(name) or family(name)) is not None}:
         raise InputError(f"{given.path} holds progress bars without a metric behind them: no series")
-    if {"loss", "train_loss_step"} <= {*wide.columns}:
+    if "loss" in wide.columns and not {"train_loss_step", "reduced_train_loss"}.isdisjoint(wide.columns):
         wide = wide.drop("loss")  # Lightning 1 shows the mean of the last twenty steps beside the step's own
     wide = _changed(wide.with_columns(pl.col("step").cast(pl.Int64)))
     quiet = table.filter(~pl.col("line").is_in(rows["line"].implode()))

@@ -74,3 +74,14 @@ def test_a_step_and_a_loss_on_lines_of_their_own_are_no_line_of_torchtitan() -> 
     steps = found.read(given(log), Options()).steps
     assert steps is not None
     assert steps.select("step", "loss").rows() == [(i, 3 - i / 50) for i in range(40)]
+
+
+def test_the_step_of_a_place_among_all() -> None:
+    lines = [
+        f"{{'loss': {3 - i / 100:.4f}, 'learning_rate': 1e-05, 'epoch': {i / 100:.2f}, 'global_step/max_steps': '{5 * i}/500'}}"
+        for i in range(1, 31)
+    ]
+    reading = read(hf_console, "\n".join(lines) + "\n")
+    assert reading.steps is not None
+    assert reading.steps["step"].to_list() == [5 * i for i in range(1, 31)]
+    assert reading.config["total_steps"] == 500

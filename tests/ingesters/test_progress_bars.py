@@ -88,3 +88,13 @@ def test_bars_without_a_metric_are_refused() -> None:
     log = "".join(f"Epoch 0: {i}%|█| {i}/99 [3:12:36<125:24:04,  0.32it/s, v_num=35a4, ...]\n" for i in range(5))
     with pytest.raises(InputError, match="without a metric"):
         read(progress_bars, log)
+
+
+def test_the_loss_of_the_step_and_not_the_mean_of_twenty_beside_it() -> None:
+    lines = [
+        f"Epoch 0:   1%|          | {i}/77225 [00:{i:02d}<878:01:48, 41.36s/it, loss=3.1, v_num=, reduced_train_loss={3 - i / 100:.3f}, global_step={i}.0]"
+        for i in range(1, 31)
+    ]
+    steps = read(progress_bars, "\n".join(lines) + "\n").steps
+    assert steps is not None
+    assert steps["loss"].to_list() == pytest.approx([3 - i / 100 for i in range(1, 31)])
