@@ -205,7 +205,7 @@ def _read(given: Input, options: Options) -> Reading:
 
 def _behind_collector(given: Input, options: Options, found: Ingester | None) -> Reading | None:
     """What the console holds without what a collector puts before its lines, where that is surer than with it."""
-    least = _HALF if found is not None and found.FORMAT in _GUESSED else 0.0
+    least = 0.0 if found is None else _HALF
     for way in collected.ways(given, options.tz):
         readings: list[tuple[int | str | None, Reading]] = []
         unread: list[Input] = []

@@ -103,7 +103,8 @@ def _common(lines: list[str]) -> Iterator[re.Pattern[str]]:
     for ended in _ENDS.finditer(common):
         start = common[: ended.end()]
         text = "".join(likely.get(part, re.escape(part)) for part in re.split(r"([ 0])", start.removesuffix(" ")))
-        yield re.compile(text + (" " if start.endswith(" ") else "") if start.strip() else r"\s+")
+        blank = min(len(line) - len(line.lstrip()) for line in lines)
+        yield re.compile(text + (" " if start.endswith(" ") else "") if start.strip() else rf"\s{{{blank}}}")
 
 
 def _known(line: str) -> int:
