@@ -98,8 +98,10 @@ def test_among_other_and_damaged_lines(name: str, seed: int, damage: int) -> Non
     shared = [column for column in other.wide.columns if column in mine.wide.columns]
     rows = [found.wide.select(shared).filter(pl.col("line").is_in(whole)) for found in (mine, other)]
     assert_frame_equal(*rows, check_exact=True)
-    joined = mine.wide.join(other.wide, on="line", suffix=" other")
-    for column in set(shared) - {"line"}:
+    nth = pl.int_range(pl.len()).over("line").alias("place")  # of the rows of a line that was two
+    keys = ["line", "place", "step"]
+    joined = mine.wide.with_columns(nth).join(other.wide.with_columns(nth), on=keys, suffix=" other")
+    for column in set(shared) - {"line", "step"}:
         here, there = joined[column], joined[f"{column} other"]
         assert (here.eq_missing(there) | here.is_null() | there.is_null()).all(), column
 
