@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gdiag.measures.curves import Curve, Points
-from gdiag.measures.layers import Floats, LayerTable, against_history
+from gdiag.measures.layers import Floats, LayerTable, Steps, against_history
 
 ROUGH = 0.4
 """Typical change of the log gradient norm from row to row from which it is not steady."""
@@ -143,6 +143,8 @@ def surges(value: Floats, factor: float = 5.0, z: float = 6.0, most: int = 200) 
         until = _stretch(value, at, 2 * level)
         usual = float(np.median(value[:first]))
         last = _stretch(value, at, 2 * usual) if usual > level else until
+        if (next_one := _dwarfed(value, change, hot, at, last)) is not None:
+            last = until = next_one - 1
         peak = first + int(np.argmax(value[first : last + 1]))
         with np.errstate(divide="ignore"):
             ratio = float(np.exp(min(700.0, float(np.log(value[peak]) - np.log(level)))))
@@ -152,6 +154,26 @@ def surges(value: Floats, factor: float = 5.0, z: float = 6.0, most: int = 200) 
         found.append(Surge(first, last, peak, ratio, strength, rows, recovered, level))
         row = max(last, until) + 1
     return found
+
+
+CALM_ROWS, RUN_UP = 30, 6
+DWARFS = 10.0
+"""Rows at a new level, but for a short run-up, after which a rise that reaches so many times the largest before it is another one."""
+
+
+def _dwarfed(value: Floats, change: Floats, hot: Steps, at: int, last: int) -> int | None:
+    """First row of a later surge within rows `at` to `last` that dwarfs this one; None without one.
+
+    Gradients that wake up as a network begins to learn stay at their new level: what blows up from there has its own onset.
+    """
+    for row in hot[(hot > at + CALM_ROWS) & (hot <= last)].tolist():
+        begin = row
+        while begin > row - RUN_UP and change[begin - 1] > np.log(2.0):
+            begin -= 1
+        calm = bool((change[row - CALM_ROWS : begin] < np.log(3.0)).all())
+        if calm and value[begin : last + 1].max() > DWARFS * value[at:begin].max():
+            return int(begin)
+    return None
 
 
 def explodes(curve: Curve, surge: Surge, high: float, rows: int) -> bool:

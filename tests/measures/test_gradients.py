@@ -123,3 +123,15 @@ def test_gradients_that_wake_to_their_old_size_have_not_exploded() -> None:
     value[1400:] *= 4
     (surge,) = surges(value, 10.0)
     assert not surge.recovered
+
+
+def test_what_blows_up_long_after_gradients_woke_has_its_own_onset() -> None:
+    grad = 0.25 * noise(300)
+    grad[20:] *= np.minimum(6.0, 1.3 ** np.arange(280))  # the network begins to learn
+    woke, *_ = surges(grad)
+    grad[250:] *= 4.0 ** np.arange(1, 51)
+    first, second = surges(grad)
+    assert first.first == woke.first
+    assert second.first == pytest.approx(250, abs=2)
+    assert not second.recovered
+    assert second.ratio > 1e6
