@@ -48,10 +48,13 @@ def _finding(run: RunView, step: int, z: float, change: float) -> Finding | None
         if seen is not None and abs(seen) >= z:
             evidence.append(Measure(f"{name}_z", seen, limit=z))
             parts.append(f"a {words} {abs(seen):.1f} robust z {'above' if seen > 0 else 'below'} its history")
-    for name, words in (("batch_size", "batch size"), ("seq_len", "sequence length")):
+    for name, words, evident in (
+        ("batch_size", "batch size", "batch_ratio"),
+        ("seq_len", "sequence length", "seq_len_ratio"),
+    ):
         ratio = lasting[name]
         if ratio is not None and abs(ratio - 1) > change:
-            evidence.append(Measure(f"{name}_ratio", ratio, limit=1 + change))
+            evidence.append(Measure(evident, ratio, limit=1 + change))
             parts.append(f"a {words} that changes to {ratio:.2f} times the one before")
     if not parts:
         return None

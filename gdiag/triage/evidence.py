@@ -173,6 +173,8 @@ RULES: Final[tuple[Rule, ...]] = (
     # Configuration: a batch or sequence length that changes with the loss, or a cycle that begins there, explains it.
     Rule("config_change", "config", 2.0, changed("seq_len_ratio", "sequence length", 1.05)),
     Rule("config_change", "config", 1.8, changed("batch_ratio", "batch size", 1.25)),
+    # Fourfold and more is no ramp: the rate no longer fits the batch.
+    *(Rule(cause, "config", 4.5, changed("batch_ratio", "batch size", 4.0)) for cause in ("config_change", "lr_batch_mismatch")),
     Rule("config_change", "config", 1.5, flagged("planned", "the run's own plan changes there: a new cycle of the schedule or longer sequences", "GD102", "GD104", "GD105")),
     # A rate that no optimizer can take is computed so: a plan of no steps, or one that ends before the run.
     # Where the log begins with it, and with nothing else that is finite, a logger that fails is as likely.

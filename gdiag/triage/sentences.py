@@ -156,8 +156,10 @@ def changed(name: str, what: str, least: float) -> Sentence:
     """The sentence when the evidence `name`, a ratio after over before, is off one by the factor `least` or more."""
 
     def sentence(case: Case) -> str | None:
-        ratio = case.number(name)
-        if ratio is None or ratio <= 0 or max(ratio, 1 / ratio) < least:
+        # A later finding of the incident may be level: the change counts wherever it was.
+        seen = [value for f in case.findings if (value := f.number(name)) is not None and value > 0]
+        ratio = max(seen, key=lambda value: max(value, 1 / value), default=1.0)
+        if max(ratio, 1 / ratio) < least:
             return None
         return f"the {what} changes ×{ratio:.3g} at the onset"
 

@@ -39,7 +39,7 @@ def test_tells_of_a_changed_batch_size() -> None:
     loss[500:] += 0.5
     batch = np.where(np.arange(1000) < 500, 64.0, 128.0)
     (finding,) = analyze(view({"loss": loss, "batch_size": batch}))
-    assert finding.number("batch_size_ratio") == 2.0
+    assert finding.number("batch_ratio") == 2.0
 
 
 def test_threshold_is_z() -> None:

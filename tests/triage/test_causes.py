@@ -538,3 +538,12 @@ def test_no_rate_loses_a_loss_before_the_first_update() -> None:
 
     assert share(lost(0)) < share(lost(300))
     assert share(lost(4000, first=4000)) >= share(lost(0))
+
+
+def test_a_batch_that_changed_at_the_onset_counts_where_a_later_finding_is_level() -> None:
+    where = Location(run="run", step=755, last_step=785)
+    lead = Finding("GD101", "loss-not-finite", Severity.CRITICAL, "NaN", where, (Measure("batch_ratio", 1.0),))
+    rise = Finding("GD102", "loss-spike", Severity.WARNING, "a rise", where, (Measure("batch_ratio", 1 / 32),))
+    best = rank(Case("nonfinite", lead, (lead, rise), facts=RunFacts("run"), onset=755, last=785))[0]
+    assert best.cause == "config_change"
+    assert "the batch size changes ×0.0312 at the onset" in best.supports
