@@ -20,8 +20,8 @@ LEAST_STEPS, LEAST_MOVES = 10, 3
 """Steps over which it must keep that up, and logged moves in them."""
 LEAST_RATE = 5e-3
 """Learning rate below which parameters that began at zero (adapters, biases) may grow so for good reason."""
-MOST_OF_ONE = 0.6
-"""Share of the growth that a single move may have: a norm that jumps was not carried off by updates."""
+LEAST_FAST = 2
+"""Logged moves at that pace, and half of those in the stretch: a norm that jumps once was not carried off by updates."""
 BEGUN = 0.02
 """Least share of the later norm at the start: below it the parameters began near zero."""
 
@@ -68,6 +68,8 @@ def carried_off(step: Steps, norm: Floats, lr: Points) -> CarriedOff | None:
             break
         if not _fast(step, logs, first, last) or rate[first : last + 1].max() < LEAST_RATE:
             continue
+        while logs[first + 1] - logs[first] < 0.5 * PACE * (step[first + 1] - step[first]):
+            first += 1
         while last + 1 < len(step) and logs[last + 1] - logs[last] > 0.5 * PACE * (step[last + 1] - step[last]):
             last += 1
         growth = float(logs[last] - logs[first])
@@ -80,6 +82,6 @@ def carried_off(step: Steps, norm: Floats, lr: Points) -> CarriedOff | None:
 
 def _fast(step: Steps, logs: Floats, first: int, last: int) -> bool:
     """Whether the norm keeps up the pace from row `first` to row `last`, not by one move alone."""
-    growth = float(logs[last] - logs[first])
-    moves = np.diff(logs[first : last + 1])
-    return growth >= PACE * float(step[last] - step[first]) and float(moves.max()) <= MOST_OF_ONE * growth
+    fast = np.diff(logs[first : last + 1]) >= PACE * np.diff(step[first : last + 1])
+    whole = logs[last] - logs[first] >= PACE * (step[last] - step[first])
+    return bool(whole and fast.sum() >= max(LEAST_FAST, len(fast) // 2))

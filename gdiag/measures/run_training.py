@@ -107,12 +107,20 @@ def gradient_calming(run: RunView) -> Calming | None:
 
 
 def carried_off(run: RunView) -> CarriedOff | None:
-    """Weights that the first updates carry off; of the norms of all layers where that of the network is not logged."""
+    """Weights that the updates carry off; of the norms of all layers where that of the network is not logged.
+
+    None where an unplanned jump of the rate did it, which says more.
+    """
     lr, whole = run.series("lr").finite, run.series("param_norm")
-    if len(whole) > weights.LEAST_MOVES:
-        return weights.carried_off(whole.step, whole.value, lr)
-    table = run.layer_table("param_norm")
-    return None if table is None else weights.carried_off(*weights.total_norm(table), lr)
+    table = run.layer_table("param_norm") if len(whole) <= weights.LEAST_MOVES else None
+    if table is None:
+        found = weights.carried_off(whole.step, whole.value, lr)
+    else:
+        found = weights.carried_off(*weights.total_norm(table), lr)
+    jumped = run.schedule is not None and any(
+        found is not None and jump.ratio > 1 and jump.step <= found.last_step for jump in run.schedule.jumps
+    )
+    return None if jumped else found
 
 
 def proven_resumes(run: RunView) -> list[tuple[int, int]]:

@@ -51,6 +51,20 @@ def test_quiet_on_a_norm_that_jumps() -> None:
     assert carried_off(np.arange(400), norm, points(np.full(400, 0.3))) is None
 
 
+def test_a_seldom_logged_norm_that_goes_on_growing_did_not_jump() -> None:
+    norm = np.array([22.3, 184.0, 270.0, 284.0, 276.0, 260.0, 255.0, 250.0])
+    found = carried_off(10 * np.arange(8), norm, points(np.full(80, 0.3)))
+    assert found is not None
+    assert (found.step, found.last_step) == (0, 30)
+
+
+def test_the_stretch_begins_with_its_first_fast_step() -> None:
+    norm = np.concatenate([np.full(100, 12.0), grown(0.1)[:100]])
+    found = carried_off(np.arange(200), norm, points(np.full(200, 0.3)))
+    assert found is not None
+    assert found.step == pytest.approx(100, abs=1)
+
+
 def test_quiet_on_parameters_that_begin_at_nothing() -> None:
     norm = 1.0 - np.exp(-np.arange(400) / 30)
     norm[0] = 1e-4
