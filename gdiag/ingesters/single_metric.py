@@ -1,4 +1,5 @@
-"""Files that hold one metric each and name it in their own name: TensorBoard's CSV download and MLflow's metric files."""
+"""Files that hold one metric each and name it in their own name: TensorBoard's CSV download, MLflow's metric files, and tables
+of steps and values."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT = "single-metric"
 _HEADER: Final = re.compile(rb'^"?Wall time"?,"?Step"?,"?Value"?\s*$', re.IGNORECASE)
+_PAIR: Final = re.compile(rb'^"?(?:global_)?(?:step|iteration)s?"?,"?value"?\s*$', re.IGNORECASE)
 _MLFLOW: Final = re.compile(rb"^\d{13} \S+ -?\d+\s*$")
 _DOWNSAMPLED: Final = 1000
 _VALUE: Final = "Value"
@@ -22,12 +24,14 @@ _SPLITS: Final = ("train", "training", "eval", "evaluation", "val", "valid", "va
 
 
 def recognise(given: Input) -> float:
-    """`Wall time,Step,Value`, or lines of Unix milliseconds, value and step."""
+    """`Wall time,Step,Value`, lines of Unix milliseconds, value and step, or `step,value` in a file called after a metric."""
     lines = given.head.splitlines()[:20]
     if not lines:
         return 0.0
     if _HEADER.match(lines[0]):
         return 0.95
+    if _PAIR.match(lines[0]):
+        return 0.95 if known(metric_name(given.path)) else 0.0
     return 0.9 if all(_MLFLOW.match(line) for line in lines[:-1]) and _MLFLOW.match(lines[0]) else 0.0
 
 
@@ -40,6 +44,9 @@ def read(given: Input, options: Options) -> Reading:
     if _HEADER.match(given.head.splitlines()[0]):
         metric = _tag(given.path, options)
         shape, kind = csv_rows.Shape(",", ("wall_time", "step", metric), 1), "tensorboard-csv"
+    elif _PAIR.match(given.head.splitlines()[0]):
+        metric = metric_name(given.path)
+        shape, kind = csv_rows.Shape(",", ("step", metric), 1), "single-metric"
     else:
         metric = metric_name(given.path)
         shape, kind = csv_rows.Shape(" ", ("timestamp", metric, "step"), 0), "mlflow"

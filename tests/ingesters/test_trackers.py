@@ -341,3 +341,16 @@ def test_columnar_files(tmp_path: Path, kind: str) -> None:
     path.write_bytes(path.read_bytes()[:30])
     with pytest.raises(InputError, match="damaged"):
         load([path])
+
+
+def test_a_table_of_steps_and_values_is_named_by_its_file(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{2 - i / 100}\n" for i in range(40))
+    named, bare = tmp_path / "train_loss.csv", tmp_path / "export.csv"
+    for path in (named, bare):
+        path.write_text(f"Step,Value\n{rows}", encoding="utf-8")
+    read = load([named])
+    assert (read.sources[0].format, read.steps["loss"].count(), read.steps["loss"][0]) == ("single-metric", 40, 2.0)
+    assert load([bare]).sources[0].format == "csv"
+    (tmp_path / "cut.csv").write_bytes(named.read_bytes()[:-3])
+    (tmp_path / "cut.csv").rename(tmp_path / "val_loss.csv")
+    assert load([tmp_path / "val_loss.csv"]).steps["eval_loss"].count() >= 39
