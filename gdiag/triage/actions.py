@@ -13,7 +13,7 @@ from gdiag.model import Cause, Severity
 from gdiag.triage import own_figures as own
 from gdiag.triage import state
 from gdiag.triage.case import Case
-from gdiag.triage.layer_actions import bf16, bisect_layer, check_loss, connect_layer, small_network
+from gdiag.triage.layer_actions import bf16, bisect_layer, check_loss, connect_layer, small_network, wake_units
 from gdiag.triage.machine_actions import (
     compare_ranks,
     cool,
@@ -125,7 +125,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "lr_batch_mismatch": (own.scale_rate,),
     "overfitting": (own.stop_early, plain("Check that no validation sample is in the training set before trusting the curve")),
     "vanishing_gradient": (plain("Use pre-norm and residual connections with residual scaling"), plain("Use SiLU or GELU instead of saturating units and check the initialization"), small_network),
-    "dead_layer": (connect_layer, plain("Use SiLU or GELU instead of ReLU and check the initialization"), small_network),
+    "dead_layer": (connect_layer, wake_units, small_network),
     "bad_initialization": (own.first_loss, plain("Re-run the first 1,000 steps with another seed: the same failure is systematic, another one is luck")),
     "weight_decay_too_small": (own.decay, plain("Watch parameter norms every 100–200 steps")),
     "silent_data_corruption": (compare_ranks, drain_gpu, roll_back, plain("Turn on ECC monitoring and a parameter checksum per rank every 1,000 steps")),

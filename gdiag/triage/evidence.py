@@ -79,6 +79,7 @@ from gdiag.triage.sentences import (
     stays,
     steady_lr,
     unflagged,
+    units_died,
     weights_jump,
 )
 
@@ -248,6 +249,8 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("silent_data_corruption", "rank", 2.2, found("GD402", least=Severity.WARNING)),
     Rule("silent_data_corruption", "rank", 1.5, found("GD401", least=Severity.WARNING)),
     Rule("silent_data_corruption", "layer", 3.6, one_jumps),
+    Rule("dead_layer", "layer", 4.0, units_died),
+    Rule("silent_data_corruption", "layer", -2.2, units_died),
     Rule("silent_data_corruption", "layer", 1.0, one_layer),
     # A loss that one rank computes too high for many rows is its data as well as its machine.
     Rule("bad_batch", "rank", 2.2, said("kind", "leaves", "the loss of one rank is high for many rows, as with other data there", "GD402")),

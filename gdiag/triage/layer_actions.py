@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gdiag.triage.case import Case
+from gdiag.triage.state_actions import roll_back
 
 
 def small_network(case: Case) -> str:
@@ -15,9 +16,20 @@ def connect_layer(case: Case) -> str:
     layer = case.layer or "the layer"
     if case.value("looks_frozen", "GD203") is True:
         return f"Check that {layer} is not frozen by accident and is in the optimizer: it never had a gradient and never moved; if it is frozen on purpose, nothing is wrong"
+    if (jump := case.find("GD208")) is not None:
+        before, after = jump.number("level_before"), jump.number("level_after")
+        size = f" (norm {before:.3g} → {after:.3g})" if before is not None and after is not None else ""
+        return f"Compare the weights and biases of {layer} before and after step {case.onset}{size}: what wrote them there switched all its units off"
     if case.value("from_start", "GD203") is False:
         return f"Check what happened to {layer} at step {case.onset}: its units died or were cut from the loss; it was connected before"
     return f"Check that {layer} is in the optimizer, not frozen by accident, and connected to the loss"
+
+
+def wake_units(case: Case) -> str:
+    """Units that died of what was written into them are restored; others need a slope where they are off."""
+    if case.find("GD208") is not None:
+        return roll_back(case)
+    return "Use SiLU or GELU instead of ReLU and check the initialization"
 
 
 def bf16(case: Case) -> str:

@@ -70,7 +70,7 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
     "layer_outlier": {"bad_batch": 0.3, "attention_logit_growth": 0.15, "output_logit_growth": 0.08, "lr_too_high": 0.1,
                       "silent_data_corruption": 0.04, "optimizer_instability": 0.1, "numeric_overflow": 0.05},
     "parameter_jump": {"silent_data_corruption": 0.4, "lr_jump": 0.1, "hardware_fault": 0.05, "optimizer_instability": 0.1,
-                       "software_fault": 0.1, "resume_mismatch": 0.05},
+                       "software_fault": 0.1, "resume_mismatch": 0.05, "dead_layer": 0.05},
     "parameter_growth": {"weight_decay_too_small": 0.5, "lr_too_high": 0.15, "output_logit_growth": 0.08,
                          "attention_logit_growth": 0.06, "config_change": 0.03},
     "lr_discontinuity": {"lr_jump": 0.7, "config_change": 0.1, "resume_mismatch": 0.1},

@@ -209,6 +209,22 @@ def one_jumps(case: Case) -> str | None:
     return finding.message
 
 
+def units_died(case: Case) -> str | None:
+    """A layer whose parameters jump and which has no gradient at all from that very row on."""
+    jump = case.find("GD208")
+    if jump is None or jump.where.step is None or jump.where.layer is None:
+        return None
+    for dead in (f for f in case.findings if f.code == "GD203" and f.where.layer == jump.where.layer):
+        at = dead.where.step
+        if (
+            at is not None
+            and dead.measure("exact_zero") is True
+            and abs(at - jump.where.step) <= 2 * case.facts.interval
+        ):
+            return f"{jump.where.layer} has no gradient at all from there on: all its units died, which one flipped bit does not do"
+    return None
+
+
 def many_jump(case: Case) -> str | None:
     """A flipped bit moves one tensor."""
     moved = case.number("layers_moved", "GD208")

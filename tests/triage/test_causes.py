@@ -547,3 +547,15 @@ def test_a_batch_that_changed_at_the_onset_counts_where_a_later_finding_is_level
     best = rank(Case("nonfinite", lead, (lead, rise), facts=RunFacts("run"), onset=755, last=785))[0]
     assert best.cause == "config_change"
     assert "the batch size changes ×0.0312 at the onset" in best.supports
+
+
+def test_a_layer_whose_units_all_die_with_a_jump_was_not_hit_by_one_flipped_bit() -> None:
+    where = Location(run="run", step=243, last_step=243, layer="blocks.2.fc")
+    jump = Finding("GD208", "parameter-jump", Severity.CRITICAL, "fc jumps", where, (Measure("alone", value=True),))
+    alone = rank(Case("parameter_jump", jump, (jump,), facts=RunFacts("run"), onset=243, layer="blocks.2.fc"))
+    assert alone[0].cause == "silent_data_corruption"
+    died = (Measure("from_start", value=False), Measure("exact_zero", value=True))
+    dead = Finding("GD203", "dead-layer", Severity.WARNING, "no gradient", where, died)
+    both = rank(Case("parameter_jump", jump, (jump, dead), facts=RunFacts("run"), onset=243, layer="blocks.2.fc"))
+    assert [cause.cause for cause in both[:2]] == ["dead_layer", "silent_data_corruption"]
+    assert both[0].score < 0.9
