@@ -54,7 +54,9 @@ def analyze(
         heavy = len(rows) >= count and share >= lost and slow.bad_values < 0.5 and slow.ratio >= ratio
         # The share of a lone step is large where the log ends soon after it.
         little = share < lost / 4 or len(rows) == 1
-        heavy = heavy and not timing.trifle(view, slow.seconds_lost, float(view.times.seconds.sum()), seconds)
+        # Logged steps stand for those between them, which cost as much on average.
+        whole = float(view.times.seconds.sum()) * view.interval
+        heavy = heavy and not timing.trifle(view, slow.seconds_lost * view.interval, whole, seconds)
         if not heavy and little and slow.worst < 2 * slow.before:
             continue
         found.append(_finding(run, view, slow, rows, share, heavy, lost))

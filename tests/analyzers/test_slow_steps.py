@@ -32,6 +32,15 @@ def test_a_few_mild_ones_are_not_worth_a_word() -> None:
     assert slow_steps.analyze(made_runs.view(timed(seconds))) == []
 
 
+def test_logged_steps_stand_for_those_between_them() -> None:
+    columns = stalled(1.5)  # fifteen seconds in all
+    (finding,) = slow_steps.analyze(made_runs.view(columns), lost=1e-4, ratio=1.1)
+    assert finding.severity is Severity.INFO
+    seldom = {**columns, "step": 100 * np.arange(2000)}
+    (finding,) = slow_steps.analyze(made_runs.view(seldom), lost=1e-4, ratio=1.1)
+    assert finding.severity is Severity.WARNING
+
+
 def test_the_share_of_time_is_a_threshold() -> None:
     (finding,) = slow_steps.analyze(made_runs.view(stalled()), lost=0.5)
     assert finding.severity is Severity.INFO
