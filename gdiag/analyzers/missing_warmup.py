@@ -1,7 +1,8 @@
 """Notes a run that starts at its full learning rate, and warns when it is unstable from the first steps on.
 
-What it checks: whether the first logged step already has the peak learning rate, and whether loss or gradient norm go
-out of control in the steps that a warm-up would have covered. Without that it notes how long the loss lies above its start.
+What it checks: whether the first logged step already has the peak learning rate, and whether loss, gradient norm or the
+weights' norm go out of control in the steps that a warm-up would have covered. Without that it notes how long the loss lies
+above its start.
 
 Why it matters: Adam's second moments are empty at the start, so the first updates are as large as the learning rate
 allows in every direction; a warm-up keeps them small until the moments mean something.
@@ -16,10 +17,15 @@ from gdiag.measures.gradient_level import FAR
 from gdiag.measures.rate_limit import above_start, worse_than_start
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD305"
 NAME = "missing-warmup"
 NEEDS: tuple[str, ...] = ("steps.lr",)
+
+
+EARLY = 0.1
+"""Part of the run in which weights that are carried off are so for want of a warm-up."""
 
 
 def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3, seen_from: float = 0.01) -> list[Finding]:
@@ -50,6 +56,10 @@ def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3, seen_from
         bad, last = True, surge.step
         message += f", gradients grow {surge.grad_ratio:.0f}-fold within {surge.step - schedule.first_step} steps, and the loss stays where it began"
         evidence += [Measure("unstable_from", surge.step, "step"), Measure("grad_ratio", surge.grad_ratio)]
+    elif not bad and (gone := run.carried_off) is not None and gone.step <= EARLY * schedule.last_step:
+        bad, last = True, gone.last_step
+        message += f", and the norm of the weights grows {multiple(gone.growth)}-fold from step {gone.step} to {gone.last_step}"
+        evidence.append(Measure("growth", gone.growth))
     elif not bad and (calm := run.gradient_calming) is not None and calm.level_ratio >= FAR:
         bad, last = True, calm.last_step
         message += f", and gradients are {calm.level_ratio:.0f} times larger until the rate has fallen"

@@ -30,6 +30,7 @@ from gdiag.triage.loss_sentences import (
     unseen_rate,
     unusable_rate,
     wears_off,
+    weights_carried_off,
     worse_at_first,
 )
 from gdiag.triage.lost_numbers import (
@@ -150,7 +151,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("lr_jump", "schedule", -2.2, steady_lr),
     Rule("lr_too_high", "schedule", 2.2, found("GD307", least=Severity.WARNING)),
     # Whatever comes after updates of percents of the weights comes of them.
-    *(Rule(cause, "schedule", weight, said("kind", "weights", "the updates are percents of the weights a step", "GD307")) for cause, weight in (
+    *(Rule(cause, "schedule", weight, weights_carried_off) for cause, weight in (
         ("lr_too_high", 3.0), ("missing_warmup", 1.5), ("vanishing_gradient", -3.0), ("weight_decay_too_small", -2.0),
     )),
     Rule("lr_too_high", "schedule", -1.2, decayed),

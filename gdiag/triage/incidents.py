@@ -33,7 +33,7 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
     known = any(f.code in TAKEN_UP and f.severity > Severity.INFO for f in named)
     after = (FOLLOWS if known else frozenset()) | (LEARNING if carried_off(named) else frozenset())
     lead = min((f for f in named if f.code not in after), key=_precedence)
-    spread = frozenset() if lead.code in LEARNING else LEARNING
+    spread = frozenset() if lead.code in LEARNING or carried_off(named) else LEARNING
     events = [f for f in members if f is lead or surge(f) or dies(f) or f.code not in ALONE | spread | {"GD008"}]
     alarms = [f for f in events if f.severity >= min(lead.severity, Severity.WARNING)] or events
     if lead.code not in HINTS:  # what is said of the whole run dates nothing that has an onset of its own

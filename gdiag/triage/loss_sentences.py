@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gdiag.model import Severity
-from gdiag.reference.figures import whole
+from gdiag.reference.figures import multiple, whole
 from gdiag.triage.case import Case
 from gdiag.triage.sentences import Sentence
 
@@ -44,6 +44,16 @@ def worse_at_first(case: Case) -> str | None:
     if ratio is None or step is None:
         return None
     return f"the first updates, at the full rate, drive the loss to {ratio:.2g} times its start by step {step:.0f}"
+
+
+def weights_carried_off(case: Case) -> str | None:
+    """Updates that are percents of the weights."""
+    if case.value("kind", "GD307") != "weights":
+        return None
+    growth, pace = case.number("growth", "GD307"), case.number("pace", "GD307")
+    if growth is None or pace is None:
+        return None
+    return f"the norm of the weights grows {multiple(growth)}-fold, {pace:.0%} a step: updates are as large or larger, where a thousandth is usual"
 
 
 AFTER_SHARE: Final = 0.05

@@ -59,3 +59,13 @@ def test_warns_when_gradients_are_large_until_the_rate_has_fallen() -> None:
     (finding,) = analyze(view({"lr": lr, "loss": loss, "grad_norm": grad}))
     assert finding.severity is Severity.WARNING
     assert "until the rate has fallen" in finding.message
+
+
+def test_warns_where_the_first_updates_carry_the_weights_off() -> None:
+    rate = np.linspace(0.07, 0.001, 600)
+    norm = 20 * np.exp(0.1 * np.minimum(np.arange(600), 20))
+    (finding,) = analyze(view({"lr": rate, "loss": learning(600), "param_norm": norm}))
+    assert finding.severity is Severity.WARNING
+    assert "the norm of the weights grows 7.39-fold from step 0 to 20" in finding.message
+    (finding,) = analyze(view({"lr": rate, "loss": learning(600), "param_norm": np.full(600, 20.0)}))
+    assert finding.severity is Severity.INFO
