@@ -22,6 +22,10 @@ from gdiag.measures.short_spikes import Stretch, short_spikes
 Kind = Literal["spike", "step_up", "divergence"]
 
 
+STANDS = 1.5
+"""Level after an event, in that before it, from which no loss is back."""
+
+
 @dataclass(frozen=True, slots=True)
 class LossEvent:
     """One event in the loss; rows index the path's loss curve."""
@@ -164,7 +168,9 @@ def _event(path: Path, value: Floats, found: Scan, episode: Episode, start: floa
     after = episode.settled_level
     kind: Kind = "spike"
     unfinished = False
-    if not episode.recovered:
+    # Noise that a wild stretch has widened lets a loss pass for back that stands at a multiple of its level.
+    back = episode.recovered and not (episode.level > 0 and after > STANDS * episode.level)
+    if not back:
         rise = episode.settled
         left = rows - episode.onset
         big = rise > max(0.25 * gain, 10 * sigma)
@@ -175,7 +181,7 @@ def _event(path: Path, value: Floats, found: Scan, episode: Episode, start: floa
             unfinished = True
     return LossEvent(
         kind, path, episode.onset, episode.peak, episode.last, episode.excess, episode.z, episode.level, after, found.noise,
-        episode.recovery, episode.half_life, episode.settled if kind != "spike" else episode.after_effect, gain,
+        episode.recovery if back else None, episode.half_life, episode.settled if kind != "spike" else episode.after_effect, gain,
         unfinished=unfinished,
     )  # fmt: skip
 

@@ -22,6 +22,7 @@ from gdiag.triage.loss_sentences import (
     leaps,
     learns_again,
     no_after_effect,
+    overshoots,
     quiet_gradient,
     repeats_end,
     rough_before,
@@ -296,6 +297,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("data_order", "loss", -0.8, eval_moved),
     # A model initialized rightly knows nothing and is sure of nothing: its first loss is that of a guess.
     Rule("bad_initialization", "loss", 3.0, at_least("first_over_guess", 3, "the first loss is {:.0f} times what guessing costs: the untrained model is sure of wrong answers", "GD107", "GD108")),
+    # Other data or settings move the loss to another level, not far above it first.
+    *(Rule(cause, "loss", weight, overshoots) for cause, weight in (
+        ("optimizer_instability", 1.2), ("lr_too_high", 1.2), ("config_change", -2.0), ("data_order", -2.0), ("data_repeated", -2.0),
+    )),
     Rule("overfitting", "loss", 2.2, found("GD110")),
     Rule("numeric_overflow", "loss", 3.0, lost_in_validation),
     Rule("overfitting", "loss", -2.2, found("GD111")),

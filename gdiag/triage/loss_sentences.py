@@ -46,6 +46,18 @@ def worse_at_first(case: Case) -> str | None:
     return f"the first updates, at the full rate, drive the loss to {ratio:.2g} times its start by step {step:.0f}"
 
 
+OVERSHOT: Final = 8.0
+"""Peak over what stays, from which a rise was no change from one level to another."""
+
+
+def overshoots(case: Case) -> str | None:
+    """A loss that flies far above the level at which it then stays."""
+    peak, after, before = (case.number(name, "GD105") for name in ("peak_excess", "level_after", "level_before"))
+    if peak is None or after is None or before is None or after <= before or peak < OVERSHOT * (after - before):
+        return None
+    return f"the loss flies {multiple(peak / (after - before))} times as high as it then stays: it was lost on the way, not moved"
+
+
 def weights_carried_off(case: Case) -> str | None:
     """Updates that are percents of the weights."""
     if case.value("kind", "GD307") != "weights":

@@ -239,3 +239,16 @@ def test_the_norms_of_layers_stand_in_for_the_total() -> None:
     assert (
         loss_spike.analyze(layered(calm, steps={"loss": loss})) == []
     )  # 6 times the noise in one row prove nothing alone
+
+
+def test_a_loss_that_stands_at_twice_its_level_is_not_back() -> None:
+    rng = np.random.default_rng(4)
+    loss = np.concatenate([180 * np.exp(-np.arange(60) / 12) + 5, np.full(100, 5.0)])
+    loss += rng.normal(0, 1.0, 160) * np.linspace(3, 1, 160)
+    loss[100:118] += 1000 * np.exp(-np.abs(np.arange(18) - 14) / 2)
+    loss[118:] = 14 + rng.normal(0, 3.0, 42)
+    (event,) = [event for event in seen(np.abs(loss)).events if event.excess > 100]
+    assert event.recovery is None
+    loss[118:] = 5 + rng.normal(0, 1.0, 42)
+    (event,) = [event for event in seen(np.abs(loss)).events if event.excess > 100]
+    assert event.recovery is not None

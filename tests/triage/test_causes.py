@@ -559,3 +559,18 @@ def test_a_layer_whose_units_all_die_with_a_jump_was_not_hit_by_one_flipped_bit(
     both = rank(Case("parameter_jump", jump, (jump, dead), facts=RunFacts("run"), onset=243, layer="blocks.2.fc"))
     assert [cause.cause for cause in both[:2]] == ["dead_layer", "silent_data_corruption"]
     assert both[0].score < 0.9
+
+
+def test_a_loss_that_flies_far_above_where_it_then_stays_was_not_moved_by_a_setting() -> None:
+    where = Location(run="run", step=102, last_step=161)
+    levels = (Measure("level_before", 7.0), Measure("level_after", 19.0))
+    for peak, first in ((1000.0, "optimizer_instability"), (14.0, "config_change")):
+        evidence = (
+            *levels,
+            Measure("peak_excess", peak),
+            Measure("recovered", value=False),
+            Measure("at_once", value=True),
+        )
+        lead = Finding("GD105", "loss-step-up", Severity.WARNING, "a step up", where, evidence)
+        best = rank(Case("step_up", lead, (lead,), facts=RunFacts("run"), onset=102, last=161))[0]
+        assert best.cause == first
