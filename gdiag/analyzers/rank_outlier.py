@@ -64,7 +64,8 @@ def analyze(
     found += _not_finite(run, tables)
     for column, table in tables.items():
         hits = outliers(table, ratio=1.5)
-        found += [f for f in _lasting(run, column, hits, ratio) if _new(f, found)]
+        losses = outliers(tables["loss"], ratio=1.1) if "loss" in tables else []
+        found += [f for f in _lasting(run, column, hits, ratio, losses) if _new(f, found)]
         found += _holder(run, column, table, _apart(hits), share, events, chance)
     for lasts in (_leaves(run, tables.get("loss")), _sinks(run, tables)):
         found += [f for f in lasts if not any(f.where.rank == other.where.rank for other in found)]
@@ -202,8 +203,8 @@ def _apart(hits: list[Outlier], rows: int = 8) -> list[Outlier]:
     return kept
 
 
-def _lasting(run: RunView, column: str, hits: list[Outlier], ratio: float) -> list[Finding]:
-    """The first stretch of four outliers of one rank within eight rows."""
+def _lasting(run: RunView, column: str, hits: list[Outlier], ratio: float, losses: list[Outlier]) -> list[Finding]:
+    """The first stretch of four outliers of one rank within eight rows, and whether its own loss is high in them."""
     for rank in sorted({h.rank for h in hits}):
         mine = [h for h in hits if h.rank == rank and h.ratio >= ratio]
         for first, fourth in zip(mine, mine[3:], strict=False):
@@ -213,12 +214,15 @@ def _lasting(run: RunView, column: str, hits: list[Outlier], ratio: float) -> li
                     mine[-1],
                 )
                 text = f"{column} of rank {rank} alone is high from step {first.step}, {multiple(first.ratio)} times the other ranks'"
-                evidence = (
+                evidence: tuple[Measure, ...] = (
                     Measure("ratio", first.ratio, limit=ratio),
                     Measure("z", first.z),
                     Measure("ranks", str(rank)),
                     Measure("column", column),
                 )
+                high = sum(h.rank == rank and first.row <= h.row <= fourth.row for h in losses)
+                if high >= 2:  # its data would do the same
+                    evidence += (Measure("kind", "leaves"),)
                 return [Finding(CODE, NAME, Severity.WARNING, text, _where(run, first.step, last.step, rank), evidence)]
     return []
 

@@ -174,3 +174,13 @@ def test_a_shift_over_most_of_the_run_is_dated_to_its_first_row() -> None:
     loss[401:, 1] += 0.7
     (finding,) = analyze(of_ranks(loss))
     assert (finding.where.rank, finding.where.step, finding.where.last_step) == (1, 401, 999)
+
+
+def test_a_rank_whose_own_loss_is_high_with_its_norm_may_have_other_data() -> None:
+    ranks = local()
+    ranks[2]["grad_norm"][400:410] *= 40
+    (finding,) = analyze(layered(norms(600), rank_steps=ranks))
+    assert finding.measure("kind") is None
+    ranks[2]["loss"][400:410] += 8
+    (finding,) = analyze(layered(norms(600), rank_steps=ranks))
+    assert (finding.where.rank, finding.where.step, finding.measure("kind")) == (2, 400, "leaves")
