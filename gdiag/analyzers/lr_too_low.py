@@ -77,8 +77,9 @@ def analyze(
         return []
     share = schedule.warmup_steps / max(1, schedule.last_step - schedule.first_step)
     # A short log that ends in the warm-up says nothing yet.
-    early = share > 0.8 and len(loss) < least_rows
-    severity = Severity.WARNING if _fresh(run, seen, untrained) and not early else Severity.INFO
+    if share > 0.8 and len(loss) < least_rows:
+        return []
+    severity = Severity.WARNING if _fresh(run, seen, untrained) else Severity.INFO
     evidence = [
         Measure("loss_gain", seen.gain, "nat", limit=most_gain * seen.start),
         Measure("level_before", seen.start, "nat"),

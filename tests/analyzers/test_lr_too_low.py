@@ -76,3 +76,13 @@ def test_quiet_where_the_rate_is_low_for_no_optimizer() -> None:
 def test_a_language_model_does_not_guess_among_ten_classes() -> None:
     loss = np.log(10) + 0.05 * np.random.default_rng(1).standard_normal(1000)
     assert analyze(view({"lr": cosine(peak=1e-6), "loss": loss, "tokens_per_s": np.full(1000, 1e5)})) == []
+
+
+def test_a_short_log_that_ends_in_its_warm_up_says_nothing() -> None:
+    rng = np.random.default_rng(2)
+    columns = {
+        "lr": np.linspace(0, 2e-7, 200),
+        "loss": 10.8 - 0.4 * (np.arange(200) / 200) ** 2 + 0.03 * rng.standard_normal(200),
+    }
+    assert analyze(view(columns)) == []
+    assert len(analyze(view(columns), least_rows=100)) == 1
