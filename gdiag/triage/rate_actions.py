@@ -64,6 +64,9 @@ def warm_up(case: Case) -> str:
     )
     if late and case.lead.code != "GD305" and case.context("GD305") is None:
         return ""
+    has = state.setting(case, "lr_warmup_steps")
+    if isinstance(total, int | float) and has is not None and has >= 0.01 * total:
+        return f"Lengthen the warm-up from {has:.0f} to some {2 * has:.0f} steps"
     if isinstance(total, int | float) and total > 100:
         share = " (1–5 % of the run)" if total >= 1000 else ""
         return (

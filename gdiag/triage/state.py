@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from gdiag.model import Finding, Severity
 from gdiag.triage.case import Case
@@ -38,7 +39,23 @@ def over(case: Case) -> bool:
     goes_on = any(f.code == "GD103" or not _back(f) for f in alarms)  # what comes again and again is not over between
     jumped = case.lead.code == "GD302" and case.lead.measure("lasts") is False
     spiked = [f for f in case.findings if f.code == "GD102"]
-    return not goes_on and (_back(case.lead) or (jumped and bool(spiked) and all(_back(f) for f in spiked)))
+    return (
+        not goes_on
+        and not _cost_the_run(case)
+        and (_back(case.lead) or (jumped and bool(spiked) and all(_back(f) for f in spiked)))
+    )
+
+
+COSTLY: Final = 0.3
+"""Share of the run that a fault from its first steps on costs, from which it is not over with nothing lost."""
+
+
+def _cost_the_run(case: Case) -> bool:
+    """Whether the run went wrong in its first steps and was so for much of its length."""
+    first, end = case.facts.first_step, case.facts.last_step
+    if first is None or end is None or case.onset is None or case.last is None or not from_start(case):
+        return False
+    return case.last - case.onset >= COSTLY * (end - first)
 
 
 def comes_back(case: Case) -> bool:

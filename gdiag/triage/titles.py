@@ -45,6 +45,8 @@ BY_CODE: Final = {
 
 LARGE: Final = 1e5
 """Excess from which figures after the point say nothing, nat."""
+MORE_WORK: Final = 1.02
+"""Work of a step over that before from which there is more of it."""
 LONG_ROWS: Final = 10
 """Logged rows between onset and largest row from which the title names the latter."""
 
@@ -89,9 +91,10 @@ def title(case: Case) -> str:
         name = "Update norm surges" if case.pattern == "gradient_explosion" else "Updates out of their usual range"
     if case.lead.code in {"GD501", "GD502"} and case.severity is Severity.INFO:
         work = case.lead.number("load_ratio")
-        name = (
-            f"Steps have {work:.3g} times the work" if work is not None else "Batch size may have grown: longer steps"
-        )
+        if work is None:
+            name = "Batch size may have grown: longer steps"
+        elif work >= MORE_WORK:
+            name = f"Steps have {work:.3g} times the work"
     if case.lead.code in {"GD306", "GD307", "GD309"}:
         kind = str(case.lead.measure("kind"))
         name = BY_KIND.get(kind, name).format(case.lead.number("schedule_steps_per_step") or 0)

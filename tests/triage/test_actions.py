@@ -332,3 +332,23 @@ def test_updates_that_were_skipped_for_a_while_left_the_weights_alone() -> None:
     for last, said in ((748, "updates skipped in steps 719–748"), (1199, "every update since step 719")):
         given = Case(pattern="skipped_steps", lead=lead, findings=(lead,), facts=facts, onset=719, last=last)
         assert any(said in text for text in advise(given, sure("loss_scale_collapse")))
+
+
+def test_a_warm_up_that_is_there_is_lengthened() -> None:
+    where = Location(run="run", step=60, last_step=1000)
+    lead = Finding("GD307", "unstable", Severity.WARNING, "unstable", where)
+    config: dict[str, object] = {"lr_warmup_steps": 120, "total_steps": 1200}
+    facts = RunFacts("run", first_step=0, last_step=1199, peak_lr=0.05, config=config)  # type: ignore[arg-type]
+    told = Case("divergence", lead, (lead,), facts=facts, onset=60, last=1000)
+    assert "Lengthen the warm-up from 120 to some 240 steps" in advise(told, sure("lr_too_high"))
+
+
+def test_a_fault_of_the_first_steps_that_cost_the_run_is_not_over() -> None:
+    where = Location(run="run", step=5, last_step=1839)
+    back = (Measure("recovered", value=True),)
+    lead = Finding("GD307", "unstable", Severity.WARNING, "unstable", where, back)
+    facts = RunFacts("run", first_step=0, last_step=1999, peak_lr=9e-4)
+    told = Case("divergence", lead, (lead,), facts=facts, onset=5, last=1839)
+    assert advise(told, sure("lr_too_high"))[0] == "Lower the peak learning rate from 0.0009 to 0.00045 and start again"
+    brief = Case("divergence", lead, (lead,), facts=facts, onset=5, last=90)
+    assert any(action.startswith("Should it happen again") for action in advise(brief, sure("lr_too_high")))

@@ -182,6 +182,8 @@ def test_steps_that_have_more_to_do_are_named_so() -> None:
     assert incidents(grown)[0].causes[0].cause == "config_change"
     same = finding("GD501", 100, evidence=(Measure("load_ratio", 1.0), Measure("ratio", 1.97)))
     assert incidents(same)[0].title == "Step time shifts up from step 100"
+    trifle = finding("GD501", 100, severity=INFO, evidence=(Measure("load_ratio", 1.0), Measure("ratio", 1.3)))
+    assert incidents(trifle)[0].title == "Step time shifts up from step 100"
     assert "config_change" not in {c.cause for c in incidents(same)[0].causes}
 
 
