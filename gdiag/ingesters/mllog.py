@@ -46,14 +46,14 @@ def read(given: Input, options: Options) -> Reading:
     bad: list[dict[str, object]] = []
     config: dict[str, Value] = {}
     rows: list[dict[str, float | int | str]] = []
-    status = ""
+    status, stopped = "", 0
     for line, event in json_events.events(marked, _MARK, "an MLLOG event that is no JSON", bad):
         key, value, about = str(event.get("key")), event.get("value"), event.get("metadata")
         about = about if isinstance(about, dict) else {}
         if key in _CONFIG and isinstance(value, int | float | str) and not isinstance(value, bool):
             config.setdefault(_CONFIG[key], value)
         if key == "run_stop":
-            status = str(about.get("status", ""))
+            status, stopped = str(about.get("status", "")), line
         x, unit = _position(about)
         numbers = _numbers(key, value)
         if x is None or not numbers:
@@ -73,7 +73,11 @@ def read(given: Input, options: Options) -> Reading:
     found = Found(table.filter(~pl.col("line").is_in(marked["line"].to_list())), wide, rejects, notes, config | counted)
     reading = console.finish(given, options, FORMAT, found, rename=_RENAME)
     ended: Exit = "clean" if status == "success" else "abnormal" if status else reading.exit
-    return replace(reading, exit=ended)
+    if not status or ended == "clean":
+        return replace(reading, exit=ended)
+    said = pl.DataFrame({"line": [stopped], "kind": ["exit"], "text": [f"run_stop: {status}"]})
+    events = said if reading.events is None else pl.concat([reading.events, said], how="diagonal_relaxed")
+    return replace(reading, exit=ended, events=events)
 
 
 def _position(about: dict[str, object]) -> tuple[int | None, str]:

@@ -59,6 +59,8 @@ def test_aborted_and_damaged() -> None:
     reading = read(mllog, "\n".join(lines) + "\n")
     assert reading.exit == "abnormal"
     assert reading.source.rejected == 1
+    assert reading.events is not None
+    assert reading.events.filter(kind="exit")["text"].to_list() == ["run_stop: aborted"]
 
 
 def test_rows_counted_in_another_unit_are_left_out() -> None:
