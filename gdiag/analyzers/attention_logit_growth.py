@@ -81,7 +81,7 @@ def _logged(run: RunView, level: float, severe: float, factor: float) -> list[Fi
     return [
         Finding(
             CODE, NAME, severity,
-            f"Largest attention logit{place} grows from {first.start:.3g} past {level:g} at step {step} to {first.last:.3g}",
+            f"Largest attention logit{place} grows from {first.start:.3g}{f' past {level:g}' if first.start < level else ''} at step {step} to {first.last:.3g}",
             run.where(row, step=step, last_step=_last_step(run), layer=layer),
             (
                 Measure("level_before", first.start), Measure("level_after", first.last, limit=level),

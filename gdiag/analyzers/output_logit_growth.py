@@ -39,7 +39,7 @@ def analyze(run: RunView, *, level: float = 50.0, factor: float = 3.0, z: float 
     return [
         Finding(
             CODE, NAME, Severity.WARNING,
-            f"Output logit grows from {found.start:.3g} past {level:g} at step {step} to {found.last:.3g}",
+            f"Output logit grows from {found.start:.3g}{f' past {level:g}' if found.start < level else ''} at step {step} to {found.last:.3g}",
             run.where(curve.finite.row(found.row), last_step=int(curve.step[-1]), layer=_head(run)),
             (
                 Measure("level_before", found.start), Measure("level_after", found.last, limit=level),

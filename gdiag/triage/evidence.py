@@ -228,7 +228,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *(Rule(cause, "resume", -2.5, found("GD120")) for cause in ("resume_mismatch", "data_repeated", "data_order", "bad_batch")),
     Rule("optimizer_state_lost", "loss", 0.9, wears_off),
     Rule("resume_mismatch", "resume", 2.2, said("kind", "level", "the loss level after the resume differs and stays", "GD109")),
-    Rule("resume_mismatch", "resume", 3.0, said("kind", "fresh_model", "the loss after the resume is back at its start", "GD109")),
+    Rule("resume_mismatch", "resume", 3.0, said("kind", "fresh_model", "the loss after the resume is that of untrained weights", "GD109")),
     Rule("resume_mismatch", "resume", 3.0, said("kind", "older_checkpoint", "the loss goes on as it once did from an earlier step", "GD109")),
     # Without a mark of a restart the curve alone tells: the loss learns once more what it had learned, as it did then.
     Rule("resume_mismatch", "loss", 2.2, learns_again),
