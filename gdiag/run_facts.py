@@ -58,7 +58,7 @@ def facts_of(view: RunView, findings: Sequence[Finding]) -> RunFacts:
         ranks=ranks or cards or None,
         checkpoints=tuple(saved),
         columns=frozenset(columns | ({"steps.rank"} if ranks else set())),
-        config=view.run.config,
+        config={**(view.schedule.settings() if view.schedule is not None else {}), **view.run.config},
         peak_lr=float(rates.max()) if rates.count() else None,  # type: ignore[arg-type]
         steady_lr=rates.n_unique() == 1,
         windows=_windows(view, findings),

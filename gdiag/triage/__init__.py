@@ -105,7 +105,8 @@ def _cost(case: Case) -> Cost:
     unknown = lost is None and (case.severity is Severity.INFO or case.lead.code.startswith(TIMED))
     if case.onset is None or unknown or trained or case.lead.code in POINTS:
         return Cost()
-    back = case.number("recovery_step")
+    # A run that learns no more after a spike does not cost the spike alone.
+    back = case.number("recovery_step") if case.lead.code != "GD307" else None
     end = back if back is not None else None if case.last is None else case.last + 1
     steps = max(1, int(end - case.onset) - case.facts.unlogged(case.onset, end)) if end is not None else None
     slow = case.number("slow_steps", case.lead.code) or case.number("hits", "GD503")

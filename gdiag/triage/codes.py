@@ -69,6 +69,10 @@ FOLLOWS: Final = frozenset({"GD201"})
 where they seem to begin a few rows before."""
 
 
+SPIKES: Final = frozenset({"GD102"})
+"""What is over by itself, and does not name an event that was not."""
+
+
 RESTARTS: Final = frozenset({"GD109", "GD115", "GD117", "GD118", "GD120"})
 """Findings about a row at which training was taken up again."""
 

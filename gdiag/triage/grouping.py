@@ -200,16 +200,17 @@ def _absorb_learning(groups: list[Group]) -> None:
     learning = next((g for g in groups if g.codes & LEARNING and g is not unstable), None)
     if unstable is None or learning is None:
         return
-    others = {"GD303", "GD304"} if carried_off(unstable.members) else {"GD202", "GD303", "GD304"}
+    others = {"GD303", "GD304"} if ended_learning(unstable.members) else {"GD202", "GD303", "GD304"}
     if learning.codes & others:
         return
     unstable.members += learning.members
     groups.remove(learning)
 
 
-def carried_off(members: Sequence[Finding]) -> bool:
-    """Whether the updates carried the weights off: gradients that vanish after that do so for it, not for the network's depth."""
-    return any(f.code == "GD307" and f.measure("kind") == "weights" for f in members)
+def ended_learning(members: Sequence[Finding]) -> bool:
+    """Whether the run learned no more once its rate had carried the weights off, or shaken it near its peak: a loss that is
+    flat and gradients that vanish after that are its consequence, not the network's depth."""
+    return any(f.code == "GD307" and f.measure("kind") in {"weights", "stalled"} for f in members)
 
 
 def _absorb_exit(groups: list[Group], facts: RunFacts) -> None:

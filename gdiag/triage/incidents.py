@@ -18,11 +18,12 @@ from gdiag.triage.codes import (
     LEARNING,
     PATTERN,
     SHARP,
+    SPIKES,
     STRETCHES,
     TAKEN_UP,
 )
 from gdiag.triage.facts import RunFacts
-from gdiag.triage.grouping import carried_off, dies, end_of, room_of, surge
+from gdiag.triage.grouping import dies, end_of, ended_learning, room_of, surge
 
 T = TypeVar("T")
 
@@ -31,9 +32,9 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
     """Name and place an event."""
     named = [f for f in members if f.code in PATTERN]
     known = any(f.code in TAKEN_UP and f.severity > Severity.INFO for f in named)
-    after = (FOLLOWS if known else frozenset()) | (LEARNING if carried_off(named) else frozenset())
+    after = (FOLLOWS if known else frozenset()) | (LEARNING | SPIKES if ended_learning(named) else frozenset())
     lead = min((f for f in named if f.code not in after), key=_precedence)
-    spread = frozenset() if lead.code in LEARNING or carried_off(named) else LEARNING
+    spread = frozenset() if lead.code in LEARNING or ended_learning(named) else LEARNING
     events = [f for f in members if f is lead or surge(f) or dies(f) or f.code not in ALONE | spread | {"GD008"}]
     alarms = [f for f in events if f.severity >= min(lead.severity, Severity.WARNING)] or events
     if lead.code not in HINTS:  # what is said of the whole run dates nothing that has an onset of its own

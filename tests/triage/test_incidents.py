@@ -87,6 +87,17 @@ def test_a_layer_that_died_long_before_dates_nothing() -> None:
     assert [(i.pattern, i.onset_step) for i in found] == [("parameter_jump", 573), ("dead_layer", 162)]
 
 
+def test_a_run_that_learns_no_more_near_its_peak_rate_is_one_incident() -> None:
+    kind, back = (Measure("kind", "stalled"),), (Measure("recovered", value=True), Measure("recovery_step", 82))
+    found = incidents(
+        finding("GD307", 81, 1199, evidence=kind), finding("GD102", 81, 81, evidence=back),
+        finding("GD202", 24, 1199), finding("GD108", 24, 1199), facts=RunFacts("run", first_step=0, last_step=1199),
+    )  # fmt: skip
+    assert [(i.pattern, i.onset_step, i.last_step, i.cost.steps) for i in found] == [("divergence", 24, 1199, 1176)]
+    assert found[0].title.startswith("Loss stops falling as the rate nears its peak")
+    assert not any("regained" in action for action in found[0].actions)
+
+
 def test_a_restart_is_no_consequence_of_what_grows_over_the_run() -> None:
     found = incidents(finding("GD210", 133, 719), finding("GD120", 317, 357))
     assert [(i.pattern, i.onset_step) for i in found] == [("layer_outlier", 133), ("resume_jump", 317)]
