@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from gdiag.triage import state
 from gdiag.triage.case import Case
@@ -110,6 +111,10 @@ def _where(case: Case) -> str:
     return f" of {case.layer}" if case.layer else ""
 
 
+PEER: Final = re.compile(r"from peer ([\w.:\-]+?)<\d+>")
+"""The other end of a transfer that failed, in NCCL's words."""
+
+
 def mend_link(case: Case) -> str:
     """The port's own name where counters tell it; an NVLink has no cable of its own."""
     if case.lead.code == "GD711":
@@ -126,6 +131,13 @@ def mend_link(case: Case) -> str:
     port = case.value("port", "GD706", "GD710")
     if case.lead.code == "GD706" and case.value("active", "GD706") is not None:
         return f"Where {port or 'the port'}{host_of(case)} should be in use, check its cable, the far end's port and the subnet manager; an unused port needs nothing"
+    if port is None and case.lead.code == "GD008":
+        peer = PEER.search(str(case.value("text", "GD008") or ""))
+        other = f"the peer {peer[1]}" if peer else "the peer"
+        return (
+            f"Look at {other} first: its process, its own first error and its port; retries also run out where a peer died or RoCE is set up wrongly. "
+            f"Then read the port counters of both ends{host_of(case)} (perfquery -x, ibdiagnet) and replace what counts errors"
+        )
     return f"Replace the cable or transceiver of {port or 'the port with errors'}{host_of(case)}, then the NIC; check both ends with ibdiagnet"
 
 

@@ -352,3 +352,11 @@ def test_a_fault_of_the_first_steps_that_cost_the_run_is_not_over() -> None:
     assert advise(told, sure("lr_too_high"))[0] == "Lower the peak learning rate from 0.0009 to 0.00045 and start again"
     brief = Case("divergence", lead, (lead,), facts=facts, onset=5, last=90)
     assert any(action.startswith("Should it happen again") for action in advise(brief, sure("lr_too_high")))
+
+
+def test_a_failed_transfer_leads_to_the_peer_before_its_cable() -> None:
+    said = (Measure("text", "NCCL WARN NET/IB : Got completion from peer 10.2.0.5<33092> with error 12, opcode 0"),)
+    lead = Finding("GD008", "abnormal-exit", Severity.WARNING, "ends", Location(run="run", host="node-2"), said)
+    told = advise(Case("abnormal_exit", lead, (lead,), host="node-2"), sure("link_fault"))
+    assert told[0].startswith("Look at the peer 10.2.0.5 first")
+    assert "of node-2" in told[0]
