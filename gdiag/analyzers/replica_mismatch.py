@@ -17,6 +17,8 @@ the log cannot say which one is right.
 
 from __future__ import annotations
 
+import numpy as np
+
 from gdiag.measures.ranks import AGREED_COLUMNS, LEAP, Disagreement, by_rank, disagreement
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
@@ -61,7 +63,7 @@ def _finding(run: RunView, first: Disagreement, columns: list[str]) -> Finding:
     if first.majority:
         who = f"{'Rank' if len(first.ranks) == 1 else 'Ranks'} {ranks} {'leaves' if len(first.ranks) == 1 else 'leave'} the "
         who += f"other {f'{first.majority} ' if first.majority > 1 else ''}in {first.column} at step {first.step}"
-        if first.leap:
+        if 0 < first.leap < np.inf:
             who += f", moving {multiple(first.leap)} times as far from its course as any row before"
     else:
         who = f"Ranks {ranks} disagree in {first.column} from step {first.step}, the log cannot say which one is right"
@@ -83,7 +85,7 @@ def _finding(run: RunView, first: Disagreement, columns: list[str]) -> Finding:
             Measure("deviation", first.deviation, limit=1e-6),
             Measure("last_deviation", first.last_deviation),
             Measure("grows", grows),
-            *([Measure("leap", first.leap, limit=LEAP)] if first.leap else []),
+            *([Measure("leap", first.leap, limit=LEAP)] if 0 < first.leap < np.inf else []),
             Measure("rows", first.rows),
             Measure("agreed_rows", first.agreed_rows),
         ),

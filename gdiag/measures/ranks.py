@@ -142,6 +142,7 @@ def _leapt(table: RankTable, row: int, agreed: NDArray[np.bool_]) -> tuple[NDArr
         return present, 0.0
     with np.errstate(invalid="ignore"):
         times = np.where(present, np.abs(table.value[row] - shared[-1] - usual) / most, 0.0)
+    times[np.isnan(times)] = np.inf
     far, calm = present & ~(times < LEAP), present & (times <= CALM)
     if not far.any() or not calm.any() or (present & ~far & ~calm).any():
         return present, 0.0

@@ -68,3 +68,14 @@ def test_tolerance_is_of_the_precision() -> None:
     assert len(analyze(layered(rank_steps=made))) == 1
     assert analyze(layered(rank_steps=made, config={"precision": "bf16"})) == []
     assert analyze(layered(rank_steps=made), tolerance=1e-3) == []
+
+
+def test_how_far_a_rank_that_is_not_finite_moved_is_not_said() -> None:
+    logged = ranks(2, "param_norm")
+    course = 100.0 + 0.01 * np.arange(200) + 0.001 * np.random.default_rng(0).standard_normal(200)
+    logged = {rank: {**columns, "param_norm": course.copy()} for rank, columns in logged.items()}
+    logged[1]["param_norm"][150:] = np.nan
+    (finding,) = analyze(layered(rank_steps=logged))
+    assert "Rank 1 leaves the other" in finding.message
+    assert "moving" not in finding.message
+    assert finding.measure("leap") is None

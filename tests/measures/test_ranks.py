@@ -138,3 +138,12 @@ def test_one_layer_of_one_rank() -> None:
 def test_binomial_tail() -> None:
     assert binomial_tail(0, 5, 0.3) == pytest.approx(1)
     assert binomial_tail(5, 5, 0.5) == pytest.approx(1 / 32)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_of_two_ranks_one_that_is_not_finite_left_without_measure(value: float) -> None:
+    both = shared(100, 2) + 3 * np.arange(100)[:, None]
+    both[60:, 1] = value
+    found = disagreement(ranked(both), "param_norm")
+    assert found is not None
+    assert (found.ranks, found.leap) == ((1,), np.inf)
