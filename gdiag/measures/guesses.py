@@ -28,7 +28,7 @@ def classes_guessed_with(level: float, accuracy: float) -> int | None:
 
     Few batches hit 1 / K exactly, and classes of unequal frequency cost a little less than ln K.
     """
-    if not 0 < accuracy < 1 or not 0.5 < level < log(MOST_CLASSES):
+    if not 0.5 / MOST_CLASSES < accuracy < 1 or not 0.5 < level < log(MOST_CLASSES):
         return None
     likely = round(exp(level))
     return next(

@@ -30,3 +30,7 @@ def test_an_accuracy_that_is_not_that_of_the_level_is_no_guess(classes: int, tim
 @given(st.sampled_from(CLASSES), st.floats(0.0051, 0.2), st.sampled_from((-1, 1)))
 def test_a_level_further_away_is_none(classes: int, off: float, sign: int) -> None:
     assert classes_guessed(log(classes) * (1 + sign * off)) is None
+
+
+def test_an_accuracy_of_next_to_nothing_is_no_guess() -> None:
+    assert classes_guessed_with(2.3, 1e-310) is None
