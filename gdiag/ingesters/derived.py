@@ -18,6 +18,8 @@ _SAMPLES: Final = 100
 _ENOUGH: Final = 4096
 """Rows that show what a column is."""
 _FEW: Final = 8
+_WHOLE: Final = 1.0001
+"""A share of all, but for the rounding of single precision."""
 _EARLY: Final = 1e8
 """No Unix clock is below this, s: 1973."""
 _LATEST: Final = 1e20
@@ -59,7 +61,7 @@ def _shares(data: pl.DataFrame, columns: dict[str, str], notes: list[str]) -> pl
     low, high = data.select(
         pl.col("accuracy").fill_nan(None).min().alias("low"), pl.col("accuracy").fill_nan(None).max().alias("high")
     ).row(0)
-    if low is None or (low >= 0 and high <= 1):
+    if low is None or (low >= 0 and high <= _WHOLE):
         return data
     name = escape(columns["accuracy"], 60)
     if low < 0 or high > 100:

@@ -35,3 +35,8 @@ def test_what_is_neither_is_no_accuracy(tmp_path: Path, odd: float) -> None:
     assert "accuracy" not in read.steps.columns
     assert "accuracy" not in read.sources[0].columns
     assert any("train_acc is no accuracy" in note for note in read.sources[0].notes)
+
+
+def test_a_share_of_all_in_single_precision_is_no_percent(tmp_path: Path) -> None:
+    read = written(tmp_path, [0.1, 0.5, 1.0000001192092896, 0.9] * 5)
+    assert read.steps["accuracy"].to_list()[:2] == [0.1, 0.5]
