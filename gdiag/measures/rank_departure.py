@@ -142,9 +142,12 @@ def sinking(norms: RankTable, losses: RankTable) -> Sinking | None:
 def _sunk(change: Floats, block: int) -> tuple[int, float, float] | None:
     """(first row, ratio, z) of the stretch to the end over which `change` (n,) stays below what it was; None without one."""
     level = _block_medians(change, block)
+    highest = np.maximum.accumulate(level[::-1])[::-1]
     for turn in range(LEAST_BLOCKS, len(level) - LEAST_BLOCKS + 1):
         before, after = level[:turn], level[turn:]
         usual = float(np.median(before))
+        if not highest[turn] < usual - SUNK:
+            continue
         wander = max(mad_sigma(before), mad_sigma(change[: turn * block]) / np.sqrt(block), 1e-9)
         bound = max(SUNK, SUNK_WANDERS * wander)
         if float(after.max()) < usual - bound:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,10 @@ def test_threshold_is_two_thirds_of_the_usual_norm() -> None:
         lower = norms.copy()
         lower[300:, 1] *= share
         assert (sinking(table(lower), table(losses)) is not None) is fires
+
+
+def test_a_long_run_is_looked_through_at_once() -> None:
+    norms, losses = made(4, rows=100_000)
+    begun = process_time()
+    assert sinking(table(norms), table(losses)) is None
+    assert process_time() - begun < 5
