@@ -62,10 +62,11 @@ def carried_off(step: Steps, norm: Floats, lr: Points) -> CarriedOff | None:
     if len(step) <= LEAST_MOVES or not len(lr) or norm[0] < BEGUN * float(np.median(norm)):
         return None
     logs, rate = np.log(norm), np.interp(step, lr.step, lr.value)
-    for first in range(len(step) - LEAST_MOVES):
-        last = max(first + LEAST_MOVES, int(np.searchsorted(step, step[first] + LEAST_STEPS)))
-        if last >= len(step):
-            break
+    firsts = np.arange(len(step) - LEAST_MOVES)
+    lasts = np.maximum(firsts + LEAST_MOVES, np.searchsorted(step, step[firsts] + LEAST_STEPS))
+    firsts, lasts = firsts[lasts < len(step)], lasts[lasts < len(step)]
+    whole = logs[lasts] - logs[firsts] >= PACE * (step[lasts] - step[firsts])
+    for first, last in zip(firsts[whole].tolist(), lasts[whole].tolist(), strict=True):
         if not _fast(step, logs, first, last) or rate[first : last + 1].max() < LEAST_RATE:
             continue
         while logs[first + 1] - logs[first] < 0.5 * PACE * (step[first + 1] - step[first]):
@@ -81,7 +82,6 @@ def carried_off(step: Steps, norm: Floats, lr: Points) -> CarriedOff | None:
 
 
 def _fast(step: Steps, logs: Floats, first: int, last: int) -> bool:
-    """Whether the norm keeps up the pace from row `first` to row `last`, not by one move alone."""
+    """Whether no move alone makes the pace from row `first` to row `last`."""
     fast = np.diff(logs[first : last + 1]) >= PACE * np.diff(step[first : last + 1])
-    whole = logs[last] - logs[first] >= PACE * (step[last] - step[first])
-    return bool(whole and fast.sum() >= max(LEAST_FAST, len(fast) // 2))
+    return bool(fast.sum() >= max(LEAST_FAST, len(fast) // 2))

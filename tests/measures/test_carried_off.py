@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,11 @@ def test_layers_make_a_total_where_all_are_logged() -> None:
     step, norm = total_norm(table)
     assert len(step) == 49
     assert norm == pytest.approx(np.full(49, 5.0))
+
+
+def test_a_long_run_is_looked_through_at_once() -> None:
+    rows = 300_000
+    norm = grown(0.001, rows=rows // 300, total=rows)
+    begun = process_time()
+    assert carried_off(np.arange(rows), norm, points(np.full(rows, 0.3))) is None
+    assert process_time() - begun < 2
