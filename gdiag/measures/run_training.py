@@ -109,8 +109,10 @@ def gradient_calming(run: RunView) -> Calming | None:
 def carried_off(run: RunView) -> CarriedOff | None:
     """Weights that the updates carry off; of the norms of all layers where that of the network is not logged.
 
-    None where an unplanned jump of the rate did it, which says more.
+    None where an unplanned jump of the rate did it, which says more, and where what is counted are no steps of the optimizer.
     """
+    if not _counts_updates(run):
+        return None
     lr, whole = run.series("lr").finite, run.series("param_norm")
     table = run.layer_table("param_norm") if len(whole) <= weights.LEAST_MOVES else None
     if table is None:
@@ -121,6 +123,15 @@ def carried_off(run: RunView) -> CarriedOff | None:
         found is not None and jump.ratio > 1 and jump.step <= found.last_step for jump in run.schedule.jumps
     )
     return None if jumped else found
+
+
+def _counts_updates(run: RunView) -> bool:
+    """Whether no file counts epochs or its own rows for want of steps: many updates may lie between two of those."""
+    sources = [run.records.sources[i] for i in run.run.sources]
+    epochs = any("step" in s.columns and s.columns["step"] == s.columns.get("epoch") for s in sources)
+    return not epochs and not any(
+        note.startswith(("no step column", "steps are fractions")) for s in sources for note in s.notes
+    )
 
 
 def proven_resumes(run: RunView) -> list[tuple[int, int]]:

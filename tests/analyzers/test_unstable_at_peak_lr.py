@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import gdiag
 from gdiag.analyzers.unstable_at_peak_lr import analyze
 from gdiag.model import Severity
 from tests.analyzers.made_runs import Floats, cosine, learning, view
@@ -122,3 +125,13 @@ def test_a_row_of_loud_noise_is_not_violent() -> None:
     loss[:40] = np.linspace(2.0, 1.1, 40) + 0.02
     loss[60] = 1.1 + 0.8
     assert analyze(view({"lr": cosine(warmup=45, floor=1.0), "loss": loss})) == []
+
+
+@pytest.mark.parametrize(("count", "quiet"), [("step", False), ("epoch", True), ("row", True)])
+def test_weights_that_grow_from_epoch_to_epoch_are_not_carried_off(tmp_path: Path, count: str, quiet: bool) -> None:
+    path = tmp_path / "log.csv"
+    own = [f"{i}," if count != "row" else "" for i in range(80)]
+    rows = "".join(f"{at}{2.3 * 0.95**i + 0.05:.4f},0.05,{10 * 1.03 ** min(i, 30):.4f}\n" for i, at in enumerate(own))
+    path.write_text(f"{'' if count == 'row' else count + ','}loss,lr,param_norm\n{rows}")
+    codes = {finding.code for finding in gdiag.diagnose(gdiag.load([path])).findings}
+    assert ("GD307" not in codes) == quiet
