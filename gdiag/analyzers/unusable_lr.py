@@ -59,7 +59,7 @@ def _finding(run: RunView, seen: Impossible, lost: int | None, severity: Severit
     elif severity is Severity.INFO:
         after = (
             ", as the logarithm of a rate is" if seen.kind == "negative"
-            else ", while loss and gradient stay finite: the optimizer took another rate"
+            else _unharmed(run, first)
         )  # fmt: skip
     else:
         after = ""
@@ -79,11 +79,25 @@ def _finding(run: RunView, seen: Impossible, lost: int | None, severity: Severit
 def _lost(run: RunView, first: int, reach: int) -> int | None:
     """First step at which loss or gradient norm is not finite, where that is at `first` or within `reach` rows after it."""
     curves = (run.series("loss"), run.series("grad_norm"))
-    lost = min((int(c.nonfinite.step[0]) for c in curves if len(c.nonfinite)), default=None)
-    if lost is None or lost < first:
+    lost = min(
+        (int(c.nonfinite.step[c.nonfinite.step >= first][0]) for c in curves if (c.nonfinite.step >= first).any()),
+        default=None,
+    )
+    if lost is None:
         return None
     every = interval(run.paths[0].frame["step"].to_numpy())
     return lost if lost - first <= reach * every else None
+
+
+def _unharmed(run: RunView, first: int) -> str:
+    """What of loss and gradient norm goes on after the rate is lost, and until when; empty where neither is logged."""
+    curves = {"loss": run.series("loss"), "gradient": run.series("grad_norm")}
+    on = [name for name, curve in curves.items() if (curve.step >= first).any()]
+    if not on:
+        return ""
+    lost = [int(step) for curve in curves.values() for step in curve.nonfinite.step if step >= first]
+    until = f" until step {min(lost)}" if lost else ""
+    return f", while {' and '.join(on)} {'stay' if len(on) > 1 else 'stays'} finite{until}: the optimizer took another rate"
 
 
 def _ends(run: RunView, first: int, reach: int) -> bool:

@@ -68,3 +68,20 @@ def test_a_note_has_no_cause() -> None:
     told = next(i for i in report.incidents if "learning rate is infinite" in i.title)
     assert (told.pattern, told.causes) == ("log_quality", ())
     assert "param_groups" in told.actions[0]
+
+
+def test_what_goes_on_is_said_as_far_as_it_is_logged() -> None:
+    (late,) = analyze(run(math.nan, lost=330))
+    assert "while loss stays finite until step 330: " in late.message
+    rate = cosine(600)
+    rate[300:] = math.nan
+    (alone,) = analyze(view({"eval_loss": learning(600), "lr": rate}))
+    assert alone.message.endswith("first at step 300")
+
+
+def test_a_loss_that_was_lost_once_before_hides_nothing() -> None:
+    rate, loss, grad = cosine(600), learning(600), learning(600)
+    rate[300:] = grad[10] = math.nan
+    grad[301:] = math.nan
+    (finding,) = analyze(view({"loss": loss, "grad_norm": grad, "lr": rate}))
+    assert (finding.severity, finding.number("nonfinite_step")) == (Severity.WARNING, 301)
