@@ -54,6 +54,11 @@ def widened(frame: pl.DataFrame, line: str | None, options: Options) -> tuple[pl
     value = next((n for n in frame.columns if simplify(n) in _VALUES and values.are_numbers(frame[n])), None)
     if key is None or value is None or claims.known(frame.columns, options) & (_METRICS - {"step_time"}):
         return frame, []
+    lost = next((n for n in frame.columns if simplify(n) == "is_nan"), None)
+    if lost is not None:  # MLflow's database writes 0 where this says that the value is no number
+        said = pl.col(lost).cast(pl.String).str.to_lowercase().is_in(["1", "1.0", "true", "t"])
+        number = pl.col(value).cast(pl.Float64, strict=False)
+        frame = frame.with_columns(pl.when(said).then(float("nan")).otherwise(number).alias(value))
     names = frame[key].drop_nulls().unique(maintain_order=True)
     if names.len() > _MOST or not claims.known(names.to_list(), options) & _METRICS:
         return frame, []

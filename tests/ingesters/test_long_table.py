@@ -101,3 +101,12 @@ def test_minutes_of_an_epoch(tmp_path: Path) -> None:
     records = load([tmp_path / "history.csv"])
     assert records.steps["step_time"].to_list() == [12.0 + i % 3 for i in range(COUNT)]
     assert records.rejects.height == 0
+
+
+def test_zeros_that_mlflow_writes_for_nan(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    lines = [f"loss,{0 if i > 30 else 3 - i / 50},{1600000000000 + i},{i},{int(i > 30)}" for i in range(COUNT)]
+    path.write_text("\n".join(["key,value,timestamp,step,is_nan", *lines]))
+    loss = load([path]).steps["loss"]
+    assert loss.is_nan().sum() == COUNT - 31
+    assert loss[30] == 3 - 30 / 50
