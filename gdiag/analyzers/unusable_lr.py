@@ -24,6 +24,8 @@ from gdiag.model import Finding, Measure, Severity
 CODE = "GD309"
 NAME = "unusable-lr"
 NEEDS: tuple[str, ...] = ("steps.lr",)
+LOGARITHM = -0.2
+"""Decimal logarithm of a rate of 0.63."""
 
 
 def analyze(run: RunView, *, reach: int = 3) -> list[Finding]:
@@ -41,7 +43,7 @@ def analyze(run: RunView, *, reach: int = 3) -> list[Finding]:
     if seen.kind == "NaN" and len(seen.points) == 1 and len(every) > 1 and first in (every.min(), every.max()):
         return []  # an optimizer that has not stepped yet, or a last row of totals
     lost = _lost(run, first, reach)
-    harmed = seen.kind == "negative" and not seen.everywhere
+    harmed = seen.kind == "negative" and (not seen.everywhere or (not _are_logarithms(seen) and _climbs(run)))
     if seen.kind != "negative":
         harmed = lost is not None or _ends(run, first, reach)
     return [_finding(run, seen, lost, Severity.WARNING if harmed else Severity.INFO)]
@@ -58,7 +60,7 @@ def _finding(run: RunView, seen: Impossible, lost: int | None, severity: Severit
         after = f", and the loss or gradient is not finite from step {lost} on"
     elif severity is Severity.INFO:
         after = (
-            ", as the logarithm of a rate is" if seen.kind == "negative"
+            (", as the logarithm of a rate is" if _are_logarithms(seen) else "") if seen.kind == "negative"
             else _unharmed(run, first)
         )  # fmt: skip
     else:
@@ -74,6 +76,17 @@ def _finding(run: RunView, seen: Impossible, lost: int | None, severity: Severit
         measures.append(Measure("nonfinite_step", lost, "step"))
     said = f"The learning rate is {seen.kind}{lowest} in {many}{after}"
     return Finding(CODE, NAME, severity, said, run.where(points.row(0), last_step=last), tuple(measures))
+
+
+def _are_logarithms(seen: Impossible) -> bool:
+    """Whether rates below zero may be logarithms of rates, which are next to zero only for rates that nobody takes."""
+    return seen.everywhere and float(np.median(seen.points.value)) < LOGARITHM
+
+
+def _climbs(run: RunView) -> bool:
+    """Whether the last quarter of the loss is above the first."""
+    quarter = len(loss := run.series("loss").value) // 4
+    return quarter > 0 and bool(np.median(loss[-quarter:]) > np.median(loss[:quarter]))
 
 
 def _lost(run: RunView, first: int, reach: int) -> int | None:

@@ -85,3 +85,11 @@ def test_a_loss_that_was_lost_once_before_hides_nothing() -> None:
     grad[301:] = math.nan
     (finding,) = analyze(view({"loss": loss, "grad_norm": grad, "lr": rate}))
     assert (finding.severity, finding.number("nonfinite_step")) == (Severity.WARNING, 301)
+
+
+def test_a_rate_below_zero_in_all_rows_is_no_logarithm_where_it_is_next_to_zero() -> None:
+    climbs, falls = (
+        analyze(view({"loss": loss, "lr": -cosine(600) - 1e-6})) for loss in (learning(600)[::-1], learning(600))
+    )
+    assert (climbs[0].severity, falls[0].severity) == (Severity.WARNING, Severity.INFO)
+    assert not any("logarithm" in finding.message for finding in (*climbs, *falls))
