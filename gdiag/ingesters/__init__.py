@@ -214,7 +214,7 @@ def _behind_collector(given: Input, options: Options, found: Ingester | None) ->
             try:
                 if ingester is None or ingester.FORMAT == job_log.FORMAT:
                     raise InputError(f"{given.path} has a member without step lines")
-                readings.append((member, ingester.read(lines, options)))
+                readings.append((member, collected.numbered(ingester.read(lines, options), way.numbers[member])))
             except (InputError, *_DAMAGE):
                 unread.append(lines)
         if any(reading.steps is not None and reading.steps.height for _, reading in readings):

@@ -39,7 +39,9 @@ class Collected:
     """A console without its collector."""
 
     members: dict[int | str | None, Input]
-    """Rank or name → the member's lines, blank where another one's stand, so that all keep their numbers."""
+    """Rank or name → the member's lines."""
+    numbers: dict[int | str | None, pl.Series]
+    """The numbers of these lines in the console."""
     clocks: pl.DataFrame
     """`line` and `time` [s, Unix] of lines whose collector prints a clock."""
 
@@ -58,7 +60,10 @@ def ways(given: Input, tz: str | None) -> Iterator[Collected]:
         rests = [line[end:] for line, end in zip(lines, ends, strict=True)]
         numbers = pl.int_range(1, len(lines) + 1, eager=True, dtype=pl.Int64).alias("line")
         clocks = pl.DataFrame([numbers, prefixes.clocks(told, tz)]).drop_nulls()
-        yield Collected({key: _input(given, part) for key, part in _by_member(told, rests)}, clocks)
+        members = {key: (_input(given, part), places) for key, part, places in _by_member(told, rests)}
+        yield Collected(
+            {k: lines for k, (lines, _) in members.items()}, {k: n for k, (_, n) in members.items()}, clocks
+        )
 
 
 def _input(given: Input, lines: list[str]) -> Input:
@@ -66,17 +71,20 @@ def _input(given: Input, lines: list[str]) -> Input:
     return replace(given, head=content[: 1 << 16], content=content)
 
 
-def _by_member(told: pl.Series, rests: list[str]) -> Iterator[tuple[int | str | None, list[str]]]:
-    """The lines of each member; all together where no more than one is told."""
+def _by_member(told: pl.Series, rests: list[str]) -> Iterator[tuple[int | str | None, list[str], pl.Series]]:
+    """The lines of each member and their numbers; all together where no more than one is told."""
     keys: list[int | str | None] = [*prefixes.ranks(told).to_list()]
     if not any(key is not None for key in keys):
         keys = [*prefixes.names(told).to_list()]
     members = [key for key in dict.fromkeys(keys) if key is not None]
     if not 1 < len(members) <= _MEMBERS:
-        yield None, rests
+        yield None, rests, pl.int_range(1, len(rests) + 1, eager=True, dtype=pl.Int64)
         return
-    for member in [*members, *([None] if None in keys else [])]:
-        yield member, [rest if key == member else "" for key, rest in zip(keys, rests, strict=True)]
+    own: dict[int | str | None, list[int]] = {}
+    for at, key in enumerate(keys):
+        own.setdefault(key, []).append(at)
+    for member, places in own.items():
+        yield member, [rests[at] for at in places], pl.Series(places, dtype=pl.Int64) + 1
 
 
 def _cutters(head: bytes) -> list[Callable[[str], int]]:
@@ -144,6 +152,17 @@ def together(
     if len(readings) == 1:
         return replace(first, source=source)
     return replace(first, source=source, **tables)
+
+
+def numbered(reading: Reading, numbers: pl.Series) -> Reading:
+    """The reading of a member's lines with the numbers that they have in the console."""
+    tables = {name: getattr(reading, name) for name in _TABLES}
+    moved = {
+        name: table.with_columns(numbers.gather(table["line"] - 1).cast(table.schema["line"]).alias("line"))
+        for name, table in tables.items()
+        if table is not None and "line" in table.columns
+    }
+    return replace(reading, **moved)
 
 
 def _timed(reading: Reading, clocks: pl.DataFrame) -> Reading:
