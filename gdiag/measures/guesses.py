@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from math import ceil, exp, log
 from typing import Final
 
 CLASSES: Final = (10, 100, 1000)
@@ -35,7 +35,8 @@ def classes_guessed_with(level: float, accuracy: float) -> int | None:
         (
             k
             for k in sorted(
-                {max(2, likely), max(2, likely + 1), round(1 / accuracy)}, key=lambda k: abs(level - log(k))
+                {max(2, likely), max(2, likely + 1), round(1 / accuracy), ceil(LEAST_SHARE / accuracy)},
+                key=lambda k: abs(level - log(k)),
             )
             if abs(level - log(k)) <= NEAR_LEVEL * log(k) and LEAST_SHARE <= accuracy * k <= MOST_SHARE
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gdiag.measures.guesses import CLASSES, classes_guessed, classes_guessed_with
@@ -15,6 +15,7 @@ def test_a_level_within_half_a_percent_is_a_guess(classes: int, off: float) -> N
     assert classes_guessed(log(classes) * (1 + off)) == classes
 
 
+@example(1619, -0.013671875, -0.28125)
 @given(st.integers(2, 5000), st.floats(-0.015, 0.015), st.floats(-0.3, 0.3))
 def test_loss_and_accuracy_together_name_any_number_of_classes(classes: int, off: float, more: float) -> None:
     found = classes_guessed_with(log(classes) * (1 + off), (1 + more) / classes)
@@ -22,7 +23,7 @@ def test_loss_and_accuracy_together_name_any_number_of_classes(classes: int, off
     assert abs(log(found) - log(classes)) <= 0.05 * log(classes)
 
 
-@given(st.integers(2, 5000), st.sampled_from((0.2, 0.5, 2.2, 5.0)))
+@given(st.integers(2, 4000), st.sampled_from((0.2, 0.5, 2.2, 5.0)))
 def test_an_accuracy_that_is_not_that_of_the_level_is_no_guess(classes: int, times: float) -> None:
     assert classes_guessed_with(log(classes), times / classes) is None
 
