@@ -135,13 +135,17 @@ SKEWED_Z, SKEWED_STRENGTH = 15.0, 5.0
 which of 45 spikes of trained and made runs 43 passed and of three of healthy classifiers one."""
 
 
+SKEWED_ROWS = 25
+"""Rows that a skewed noise does not raise all of."""
+
+
 def beyond_skew(value: Floats, events: list[LossEvent]) -> list[LossEvent]:
     """The events without modest spikes that do not stand out of the logarithm of the loss.
 
     The loss of a classifier of few samples is skewed: it spreads as its level does, and upwards. Its logarithm spreads alike on
     both sides.
     """
-    doubtful = [e for e in events if e.kind == "spike" and e.last > e.onset and e.z < SKEWED_Z]
+    doubtful = [e for e in events if e.kind == "spike" and 0 < e.last - e.onset < SKEWED_ROWS and e.z < SKEWED_Z]
     if not doubtful or value.min() <= 0:
         return events
     strength = scan(np.log(value)).strength

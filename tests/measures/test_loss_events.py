@@ -252,3 +252,13 @@ def test_a_loss_that_stands_at_twice_its_level_is_not_back() -> None:
     loss[118:] = 5 + rng.normal(0, 1.0, 42)
     (event,) = [event for event in seen(np.abs(loss)).events if event.excess > 100]
     assert event.recovery is not None
+
+
+def test_a_long_rise_of_a_skewed_loss_is_no_skew() -> None:
+    rng = np.random.default_rng(7)
+    loss = 0.22 * np.exp(0.8 * rng.standard_normal(650) - 0.3)
+    loss[:60] += 1.6 * np.exp(-np.arange(60) / 15)
+    loss[367:420] += 0.75 * np.exp(-np.arange(53) / 40)
+    (event,) = seen(loss).events
+    assert event.kind == "spike"
+    assert event.onset == pytest.approx(367, abs=2)
