@@ -64,6 +64,12 @@ class Curve:
     def __len__(self) -> int:
         return len(self.finite)
 
+    def until(self, step: int) -> Curve:
+        """The curve before `step`."""
+        return Curve(
+            self.name, self.finite.keep(self.finite.step < step), self.nonfinite.keep(self.nonfinite.step < step)
+        )
+
     def at(self, step: int) -> float | None:
         """The finite value logged at `step`, else at the last logged step before it, else None."""
         i = int(np.searchsorted(self.step, step, side="right")) - 1

@@ -84,7 +84,11 @@ def peak_instability(run: RunView) -> Instability | None:
     """Loss or gradients out of control while the learning rate reaches its peak."""
     if run.schedule is None:
         return None
-    return instability(run.schedule, run.series("lr"), run.series("loss"), run.grad_norm)
+    lr, loss, grad = run.series("lr"), run.series("loss"), run.grad_norm
+    jump = next((jump for jump in run.schedule.jumps if jump.ratio > 1), None)
+    if jump is not None:  # what comes after it is the jump's
+        lr, loss, grad = lr.until(jump.step), loss.until(jump.step), grad.until(jump.step)
+    return instability(run.schedule, lr, loss, grad)
 
 
 def peak_stall(run: RunView) -> Stalled | None:

@@ -135,3 +135,10 @@ def test_weights_that_grow_from_epoch_to_epoch_are_not_carried_off(tmp_path: Pat
     path.write_text(f"{'' if count == 'row' else count + ','}loss,lr,param_norm\n{rows}")
     codes = {finding.code for finding in gdiag.diagnose(gdiag.load([path])).findings}
     assert ("GD307" not in codes) == quiet
+
+
+def test_what_a_jump_of_the_rate_does_later_is_no_instability_at_its_peak() -> None:
+    lr, loss = cosine(1000, warmup=30), learning(1000)
+    lr[600:640] *= 60
+    loss[600:] = 12 + 0.2 * np.random.default_rng(5).standard_normal(400)
+    assert analyze(view({"lr": lr, "loss": loss})) == []
