@@ -9,7 +9,7 @@ from typing import Final
 from gdiag.ingesters.aliases import LONGEST_NAME
 from gdiag.schema import Quantity
 
-_SPACE = r"^(?:(?:optim|train|training|metrics|stats|debug|monitor|watch|model|norms|layers?_stats)/)*"
+_SPACE = r"^(?:(?:optim|optimizer|opt|train|training|learning|diagnostics|metrics|stats|debug|monitor|watch|model|norms|layers?_stats)/)*"
 _TOTALS: Final = frozenset(
     [
         "total",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gdiag.ingesters.layer_names import clean
+from gdiag.ingesters.layer_names import clean, parse
 from gdiag.ingesters.layer_places import block, catalogue, kind
 from gdiag.schema import LayerKind
 
@@ -379,3 +379,11 @@ def test_layers_that_only_their_names_count_are_a_stack() -> None:
     assert entries[-1].kind == "lm_head"
     few = catalogue({f"grad_norm:{name}": ("grad_norm", name) for name in ("fc1", "fc2", "out")})
     assert all(e.block == "" for e in few)
+
+
+@pytest.mark.parametrize(
+    "space", ["optimizer/", "optim/", "opt/", "train/", "training/", "learning/", "metrics/", "diagnostics/"]
+)
+def test_a_name_space_before_the_quantity_is_no_part_of_the_layer(space: str) -> None:
+    assert parse(f"{space}grad_norm/blocks.0.fc") == ("grad_norm", "blocks.0.fc")
+    assert parse(f"{space}param_norm/head") == ("param_norm", "head")
