@@ -3,7 +3,8 @@
 What it checks: layers, or whole blocks, whose gradient stays below `share` of the strong layers' from some step to the
 end; beside it whether their parameters stand still, and whether the config says that something is frozen. Embedding
 and lowest blocks that never had a gradient and never moved are frozen by the look of it, and info. Where most of the
-network has no gradient from the start and the loss does not fall either, nobody chose to freeze it.
+network has no gradient from the start and the loss does not fall either, nobody chose to freeze it. Layers that have a
+gradient and never move while the others do.
 
 Why it matters: a dead layer costs memory and time and adds nothing; dead from the first step it is mostly not in the
 graph, not in the optimizer or frozen by mistake, dead later its units have saturated or died.
@@ -20,7 +21,7 @@ from collections import Counter
 import numpy as np
 
 from gdiag.measures.depth import Dead, block_path, dead_layers, profile
-from gdiag.measures.layers import LayerTable
+from gdiag.measures.layers import Floats, LayerTable
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 from gdiag.schema import LayerColumn
@@ -43,8 +44,9 @@ def analyze(run: RunView, *, share: float = 1e-6, rows: int = 200, most: int = 8
     """
     table = run.layer_table("grad_norm")
     dead = dead_layers(table, rows, share) if table is not None else []
-    if table is None or not dead:
-        return []
+    left_out = _never_updated(run, table, dead, _frozen_by_config(run))[:most] if table is not None else []
+    if table is None or not dead or left_out:
+        return left_out
     depth = profile(table)
     if depth is not None and depth.ratio <= share and depth.geometric:
         return []  # the gradient vanishes on the way: GD202
@@ -52,6 +54,52 @@ def analyze(run: RunView, *, share: float = 1e-6, rows: int = 200, most: int = 8
     chosen, reason, idle = _by_choice(run, table, dead, frozen)
     found = [_all(run, table, chosen, reason, share, idle=idle)] if chosen else []
     return found + [_one(run, table, d, share, frozen) for d in dead if d not in chosen][:most]
+
+
+LEAST_ROWS = 50
+"""Rows of both norms that show a layer that is never updated."""
+STIRS = 1e-3
+"""Relative change of a norm over the run from which a layer was updated: rounding to four digits is below it."""
+
+
+def _never_updated(run: RunView, table: LayerTable, dead: list[Dead], frozen: bool) -> list[Finding]:
+    """Layers whose parameters stay exactly where they began although they have a gradient, while most others move.
+
+    What reaches a layer and does not move it is not in the optimizer.
+    """
+    norms = run.layer_table("param_norm")
+    if norms is None or frozen or len(norms.step) < LEAST_ROWS or len(table.step) < LEAST_ROWS:
+        return []
+    place = {c.layer: i for i, c in enumerate(table.columns)}
+    gone = {c.layer for d in dead for c in d.columns}
+    judged = [i for i, c in enumerate(norms.columns) if c.kind != "norm" and c.layer in place and c.layer not in gone]
+    spread = {i: _spread(norms.values(i)) for i in judged}
+    moving = [i for i in judged if spread[i] > STIRS]
+    if len(moving) < max(3, 2 * len(judged) // 3):
+        return []
+    usual = float(np.median([np.nanmedian(table.values(place[norms.columns[i].layer])) for i in moving]))
+    found = []
+    for i in (i for i in judged if spread[i] == 0.0):
+        name, gradient = norms.columns[i].layer, float(np.nanmedian(table.values(place[norms.columns[i].layer])))
+        if not gradient > 1e-2 * usual:
+            continue
+        norm = float(norms.values(i)[np.isfinite(norms.values(i))][0])
+        evidence = (
+            Measure("never_updated", True), Measure("grad_level", gradient), Measure("level_peers", usual),
+            Measure("from_start", True), Measure("layers", 1), Measure("layers_total", len(table.columns)),
+        )  # fmt: skip
+        text = f"The parameters of {name} never move (norm {norm:.4g} in all rows) although their gradient is {gradient:.3g}, while the other layers learn"
+        where = run.where(
+            norms.row_near(int(norms.step[0])), step=int(norms.step[0]), last_step=int(norms.step[-1]), layer=name
+        )
+        found.append(Finding(CODE, NAME, Severity.WARNING, text, where, evidence))
+    return found
+
+
+def _spread(values: Floats) -> float:
+    """Largest relative distance of finite values; infinite without any."""
+    finite = values[np.isfinite(values)]
+    return float(np.ptp(finite) / max(abs(float(finite[0])), 1e-30)) if len(finite) >= LEAST_ROWS else float("inf")
 
 
 def _by_choice(run: RunView, table: LayerTable, dead: list[Dead], frozen: bool) -> tuple[list[Dead], str, bool]:

@@ -16,6 +16,8 @@ def connect_layer(case: Case) -> str:
     layer = case.layer or "the layer"
     if case.value("looks_frozen", "GD203") is True:
         return f"Check that {layer} is not frozen by accident and is in the optimizer: it never had a gradient and never moved; if it is frozen on purpose, nothing is wrong"
+    if case.value("never_updated", "GD203") is True:
+        return f"Add {layer} to the optimizer's parameter groups: check requires_grad, and that the optimizer was made after the layer; freeze it only on purpose"
     if (jump := case.find("GD208")) is not None:
         before, after = jump.number("level_before"), jump.number("level_after")
         size = f" (norm {before:.3g} → {after:.3g})" if before is not None and after is not None else ""
@@ -27,6 +29,8 @@ def connect_layer(case: Case) -> str:
 
 def wake_units(case: Case) -> str:
     """Units that died of what was written into them are restored; others need a slope where they are off."""
+    if case.value("never_updated", "GD203") is True:
+        return "Start again once it is there: what was trained around it is not what was meant"
     if case.find("GD208") is not None:
         return roll_back(case)
     return "Use SiLU or GELU instead of ReLU and check the initialization"

@@ -79,8 +79,8 @@ def title(case: Case) -> str:
         name = "Step time rises for a while"
     if case.lead.number("regained_step") is not None:
         name = REGAINED.get(case.lead.code, name)
-    if case.lead.code == "GD203" and case.severity is Severity.INFO:
-        name = "Layers without gradient"
+    if case.lead.code == "GD203":
+        name = _dead(case, name)
     if case.lead.measure("simultaneous") is True and case.lead.code == "GD205":
         name = "Gradients of many layers rise together"
     if case.lead.code == "GD201" and case.severity is Severity.INFO:
@@ -104,6 +104,14 @@ def title(case: Case) -> str:
 
 REGAINED: Final = {"GD104": "Loss rises for long", "GD105": "Loss steps up"}
 """Losses that left their level for long and not for good."""
+
+
+def _dead(case: Case, name: str) -> str:
+    """What a layer without a future lacks."""
+    if case.lead.measure("never_updated") is True:
+        return "Layer is never updated"
+    return "Layers without gradient" if case.severity is Severity.INFO else name
+
 
 LOST: Final = {
     "grad_norm": "Gradient norm is not finite",

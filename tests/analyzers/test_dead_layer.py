@@ -106,3 +106,25 @@ def test_weights_that_decay_below_a_cut_were_not_frozen() -> None:
 def test_a_bottom_without_the_embedding_may_be_an_accident() -> None:
     found = analyze(layered(without(norms(300, blocks=5), "blocks.0")))
     assert [f.severity for f in found] == [Severity.WARNING]
+
+
+def moving(rows: int = 300) -> dict[str, Floats]:
+    """Parameter norms of a healthy run: each grows a little."""
+    return {name: 3 + 0.5 * np.arange(rows) / rows + 0.001 * i for i, name in enumerate(norms(rows))}
+
+
+def test_a_layer_that_is_not_in_the_optimizer_has_a_gradient_and_never_moves() -> None:
+    params = moving()
+    assert analyze(layered(norms(300), params=params)) == []
+    params["blocks.1.fc"] = np.full(300, 5.678)
+    (finding,) = analyze(layered(norms(300), params=params))
+    assert (finding.where.layer, finding.severity, finding.where.last_step) == ("blocks.1.fc", Severity.WARNING, 299)
+    assert finding.measure("never_updated") is True
+    assert analyze(layered(norms(300), params=params, config={"freeze": "blocks.1.fc"})) == []
+    params["blocks.1.fc"][200:] += 1e-3  # a step at last
+    assert analyze(layered(norms(300), params=params)) == []
+
+
+def test_where_most_layers_stand_still_nothing_is_left_out() -> None:
+    params = {name: np.full(300, 3.0) for name in norms(300)}
+    assert analyze(layered(norms(300), params=params)) == []
