@@ -2,7 +2,7 @@
 
 What it checks: how many losses were logged, finite or not. Below `spikes` nothing but a leap that nobody overlooks shows in
 them; below `learning` it cannot be said whether the loss falls, stands still or leaves its course. Without one, only what
-else was logged is judged.
+else was logged is judged. A loss that begins high and ends far higher in those rows is told for all that.
 
 Why it matters: nothing found in a few rows is no sign of health, and neither is a log without the loss.
 
@@ -29,7 +29,7 @@ OTHERS: Final = {
 
 
 def analyze(run: RunView, *, spikes: int = 30, learning: int = 60) -> list[Finding]:
-    """At most one finding, worth knowing; thresholds are rows."""
+    """At most one finding, worth knowing, a warning where the loss only grows; thresholds are rows."""
     steps = run.paths[0].frame["step"]
     if not len(steps):
         return []
@@ -39,7 +39,27 @@ def analyze(run: RunView, *, spikes: int = 30, learning: int = 60) -> list[Findi
         return []
     where = run.where(step=int(steps[0]), last_step=int(steps[-1]))
     evidence = (Measure("losses", rows, "", learning), Measure("steps", len(steps)))
-    return [Finding(CODE, NAME, Severity.INFO, _said(run, rows, len(steps), spikes, learning), where, evidence)]
+    said, severity = _said(run, rows, len(steps), spikes, learning), Severity.INFO
+    if rows < spikes and (astray := _astray(run)) is not None:
+        said, severity = f"{astray}; {said[0].lower()}{said[1:]}", Severity.WARNING
+    return [Finding(CODE, NAME, severity, said, where, evidence)]
+
+
+FIRST_NAT: Final = 4.0
+PEAK, END = 2.0, 1.5
+"""A loss that begins at so many nat, reaches that multiple of it and ends at this one has not begun to learn."""
+LEAST_LOSSES: Final = 5
+
+
+def _astray(run: RunView) -> str | None:
+    """A loss that has only grown in the few rows there are."""
+    loss = run.series("loss")
+    value = loss.value
+    if len(value) < LEAST_LOSSES or value[0] < FIRST_NAT or value.max() < PEAK * value[0] or value[-1] < END * value[0]:
+        return None
+    peak = int(np.argmax(value))
+    until = "" if peak == len(value) - 1 else f", {value[peak]:.4g} at step {loss.step[peak]}"
+    return f"The loss diverges from step {loss.step[0]} on: {value[0]:.4g} nat there{until}, {value[-1]:.4g} at step {loss.step[-1]}, the last"
 
 
 def _said(run: RunView, rows: int, steps: int, spikes: int, learning: int) -> str:

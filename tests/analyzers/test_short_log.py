@@ -62,3 +62,15 @@ def test_layers_without_a_loss_are_named() -> None:
     assert "loss" not in steps.columns or steps["loss"].count() == 0
     (finding,) = analyze(without)
     assert finding.message.endswith("only learning rate, per-layer values can be judged")
+
+
+def test_a_loss_that_only_grows_in_its_few_rows_diverges() -> None:
+    wild = [182.8, 476.5, 297.4, 97.6, 45.3, 88.0, 133.1, 51.9, 67.4, 108.4, 328.1]
+    (finding,) = analyze(view({"loss": wild}))
+    assert finding.severity is Severity.WARNING
+    assert finding.message.startswith(
+        "The loss diverges from step 0 on: 182.8 nat there, 476.5 at step 1, 328.1 at step 10"
+    )
+    for calm in (wild[:-1], [value / 100 for value in wild], [10.8, 10.9, 11.5, 10.7, 10.6, 10.9, 11.0]):
+        (finding,) = analyze(view({"loss": calm}))
+        assert finding.severity is Severity.INFO
