@@ -22,6 +22,7 @@ import numpy as np
 
 from gdiag.measures.depth import Dead, block_path, dead_layers, profile
 from gdiag.measures.layers import Floats, LayerTable
+from gdiag.measures.parameters import last_digit
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 from gdiag.schema import LayerColumn
@@ -44,15 +45,15 @@ def analyze(run: RunView, *, share: float = 1e-6, rows: int = 200, most: int = 8
     """
     table = run.layer_table("grad_norm")
     dead = dead_layers(table, rows, share) if table is not None else []
-    left_out = _never_updated(run, table, dead, _frozen_by_config(run))[:most] if table is not None else []
-    if table is None or not dead or left_out:
-        return left_out
-    depth = profile(table)
-    if depth is not None and depth.ratio <= share and depth.geometric:
-        return []  # the gradient vanishes on the way: GD202
+    if table is None:
+        return []
     frozen = _frozen_by_config(run)
+    found = [] if frozen else _never_updated(run, table, dead)[:most]
+    depth = profile(table) if dead else None
+    if not dead or (depth is not None and depth.ratio <= share and depth.geometric):
+        return found  # without a gradient that vanishes on the way: GD202
     chosen, reason, idle = _by_choice(run, table, dead, frozen)
-    found = [_all(run, table, chosen, reason, share, idle=idle)] if chosen else []
+    found += [_all(run, table, chosen, reason, share, idle=idle)] if chosen else []
     return found + [_one(run, table, d, share, frozen) for d in dead if d not in chosen][:most]
 
 
@@ -60,30 +61,38 @@ LEAST_ROWS = 50
 """Rows of both norms that show a layer that is never updated."""
 STIRS = 1e-3
 """Relative change of a norm over the run from which a layer was updated: rounding to four digits is below it."""
+DIGITS = 1e-3
+"""Last digit of a norm, as a share of it, above which a small move would not show."""
+GRADIENT = 1e-2
+"""Median gradient, as a share of that of the layers that move, from which it would have moved this one."""
 
 
-def _never_updated(run: RunView, table: LayerTable, dead: list[Dead], frozen: bool) -> list[Finding]:
+def _never_updated(run: RunView, table: LayerTable, dead: list[Dead]) -> list[Finding]:
     """Layers whose parameters stay exactly where they began although they have a gradient, while most others move.
 
     What reaches a layer and does not move it is not in the optimizer.
     """
     norms = run.layer_table("param_norm")
-    if norms is None or frozen or len(norms.step) < LEAST_ROWS or len(table.step) < LEAST_ROWS:
+    if norms is None:
         return []
     place = {c.layer: i for i, c in enumerate(table.columns)}
     gone = {c.layer for d in dead for c in d.columns}
-    judged = [i for i, c in enumerate(norms.columns) if c.kind != "norm" and c.layer in place and c.layer not in gone]
-    spread = {i: _spread(norms.values(i)) for i in judged}
-    moving = [i for i in judged if spread[i] > STIRS]
+    held = {
+        c.layer: (_finite(norms.values(i)), _finite(table.values(place[c.layer])))
+        for i, c in enumerate(norms.columns)
+        if c.kind != "norm" and c.layer in place and c.layer not in gone
+    }
+    judged = {layer: pair for layer, pair in held.items() if min(map(len, pair)) >= LEAST_ROWS}
+    moving = [pair[1] for pair in judged.values() if np.ptp(pair[0]) > STIRS * abs(float(pair[0][0]))]
     if len(moving) < max(3, 2 * len(judged) // 3):
         return []
-    usual = float(np.median([np.nanmedian(table.values(place[norms.columns[i].layer])) for i in moving]))
+    usual = float(np.median([np.median(gradient) for gradient in moving]))
     found = []
-    for i in (i for i in judged if spread[i] == 0.0):
-        name, gradient = norms.columns[i].layer, float(np.nanmedian(table.values(place[norms.columns[i].layer])))
-        if not gradient > 1e-2 * usual:
+    for name, (values, gradients) in judged.items():
+        norm, gradient = float(values[0]), float(np.median(gradients))
+        coarse = float(last_digit(values[:1, None])[0, 0]) > DIGITS * abs(norm)
+        if np.ptp(values) > 0 or coarse or not gradient > GRADIENT * usual:
             continue
-        norm = float(norms.values(i)[np.isfinite(norms.values(i))][0])
         evidence = (
             Measure("never_updated", True), Measure("grad_level", gradient), Measure("level_peers", usual),
             Measure("from_start", True), Measure("layers", 1), Measure("layers_total", len(table.columns)),
@@ -96,10 +105,8 @@ def _never_updated(run: RunView, table: LayerTable, dead: list[Dead], frozen: bo
     return found
 
 
-def _spread(values: Floats) -> float:
-    """Largest relative distance of finite values; infinite without any."""
-    finite = values[np.isfinite(values)]
-    return float(np.ptp(finite) / max(abs(float(finite[0])), 1e-30)) if len(finite) >= LEAST_ROWS else float("inf")
+def _finite(values: Floats) -> Floats:
+    return values[np.isfinite(values)]
 
 
 def _by_choice(run: RunView, table: LayerTable, dead: list[Dead], frozen: bool) -> tuple[list[Dead], str, bool]:

@@ -3,8 +3,8 @@
 What it checks: the share of the run over which the loss stays within 1 % of its whole gain (or three standard errors) of
 its final level. It is a warning where the learning rate was below a tenth of its peak over that stretch, or where a model
 from scratch (first level 4 to 16 nats) stays flat over most of the run at more than 45 % of its first level, or any model at
-what guessing among its classes costs. Where the
-token entropy of the batches rises over that stretch, a loss that does not rise with it still falls: the data grew harder.
+what guessing among its classes costs. Where the token entropy of the batches rises over that stretch, a loss that does not
+rise with it still falls: the data grew harder.
 
 Why it matters: the steps of the plateau buy nothing. With a spent learning rate they could; at a high level the model has
 learnt no more than how often each token occurs.

@@ -26,6 +26,10 @@ OTHERS: Final = {
     "grad_norm": "gradient norm", "lr": "learning rate", "eval_loss": "validation loss", "step_time": "step time",
     "time": "pace by time stamps", "tokens_per_s": "throughput",
 }  # fmt: skip
+FIRST_NAT: Final = 4.0
+PEAK, END = 2.0, 1.5
+"""A loss that begins at so many nat, reaches that multiple of it and ends at this one has not begun to learn."""
+LEAST_LOSSES: Final = 5
 
 
 def analyze(run: RunView, *, spikes: int = 30, learning: int = 60) -> list[Finding]:
@@ -45,14 +49,8 @@ def analyze(run: RunView, *, spikes: int = 30, learning: int = 60) -> list[Findi
     return [Finding(CODE, NAME, severity, said, where, evidence)]
 
 
-FIRST_NAT: Final = 4.0
-PEAK, END = 2.0, 1.5
-"""A loss that begins at so many nat, reaches that multiple of it and ends at this one has not begun to learn."""
-LEAST_LOSSES: Final = 5
-
-
 def _astray(run: RunView) -> str | None:
-    """A loss that has only grown in the few rows there are."""
+    """A loss that leaves its start upwards in the few rows there are, and ends there."""
     loss = run.series("loss")
     value = loss.value
     if len(value) < LEAST_LOSSES or value[0] < FIRST_NAT or value.max() < PEAK * value[0] or value[-1] < END * value[0]:

@@ -98,11 +98,14 @@ def unscaled(grad: Curve, scale: Curve) -> Curve:
     return replace(grad, finite=replace(grad.finite, value=grad.value / factor))
 
 
-def total_of_layers(table: LayerTable) -> Curve:
-    """Global norm of gradients or updates as the root of the layers' squares, for logs that hold only the layers."""
+def total_of_layers(table: LayerTable, *, whole: bool = False) -> Curve:
+    """Norm of all layers together as the root of their squares, for logs that hold only the layers.
+
+    whole: leave out rows that lack a layer; else what is logged counts.
+    """
     squares = np.zeros(len(table.step))
     for _, values in table.blocks():
-        logged = ~np.isnan(values)
+        logged = ~np.isnan(values) | whole
         with np.errstate(over="ignore"):
             squares += (np.where(logged, values, 0.0) ** 2).sum(axis=1)
     total = np.sqrt(squares)

@@ -117,12 +117,11 @@ def carried_off(run: RunView) -> CarriedOff | None:
     """
     if not _counts_updates(run):
         return None
-    lr, whole = run.series("lr").finite, run.series("param_norm")
-    table = run.layer_table("param_norm") if len(whole) <= weights.LEAST_MOVES else None
-    if table is None:
-        found = weights.carried_off(whole.step, whole.value, lr)
-    else:
-        found = weights.carried_off(*weights.total_norm(table), lr)
+    norm = run.series("param_norm")
+    table = run.layer_table("param_norm") if len(norm) <= weights.LEAST_MOVES else None
+    if table is not None:
+        norm = total_of_layers(table, whole=True)
+    found = weights.carried_off(norm.step, norm.value, run.series("lr").finite)
     jumped = run.schedule is not None and any(
         found is not None and jump.ratio > 1 and jump.step <= found.last_step for jump in run.schedule.jumps
     )

@@ -128,3 +128,18 @@ def test_a_layer_that_is_not_in_the_optimizer_has_a_gradient_and_never_moves() -
 def test_where_most_layers_stand_still_nothing_is_left_out() -> None:
     params = {name: np.full(300, 3.0) for name in norms(300)}
     assert analyze(layered(norms(300), params=params)) == []
+
+
+def test_a_layer_that_is_left_out_hides_no_dead_one() -> None:
+    grads, params = norms(400), moving(400)
+    params["blocks.1.fc"] = np.full(400, 5.678)
+    grads = without(grads, "blocks.2", 100)
+    grads["wpe"][:] = np.nan
+    found = analyze(layered(grads, params=params))
+    assert [(f.where.layer, f.measure("never_updated")) for f in found] == [("blocks.1.fc", True), ("blocks.2", None)]
+
+
+def test_norms_of_few_digits_do_not_show_that_nothing_moves() -> None:
+    params = moving()
+    params["blocks.1.fc"] = np.full(300, 5.7)
+    assert analyze(layered(norms(300), params=params)) == []

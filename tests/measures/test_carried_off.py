@@ -7,8 +7,9 @@ from time import process_time
 import numpy as np
 import pytest
 
-from gdiag.measures.carried_off import PACE, carried_off, total_norm
+from gdiag.measures.carried_off import PACE, carried_off
 from gdiag.measures.curves import Points
+from gdiag.measures.gradients import total_of_layers
 from tests.analyzers.made_layers import Floats, layered
 
 
@@ -78,9 +79,10 @@ def test_layers_make_a_total_where_all_are_logged() -> None:
     params["blocks.1.fc"][10] = np.nan
     table = layered(params=params).layer_table("param_norm")
     assert table is not None
-    step, norm = total_norm(table)
-    assert len(step) == 49
-    assert norm == pytest.approx(np.full(49, 5.0))
+    total = total_of_layers(table, whole=True)
+    assert len(total) == 49
+    assert total.value == pytest.approx(np.full(49, 5.0))
+    assert len(total_of_layers(table)) == 50
 
 
 def test_a_long_run_is_looked_through_at_once() -> None:
