@@ -112,7 +112,9 @@ def _first(values: Sequence[T | None]) -> T | None:
 
 
 def _window(members: list[Finding], onset: int | None, pattern: Pattern, facts: RunFacts) -> DataWindow | None:
-    """The samples that a finding names, else those of the onset's step where ids are logged."""
+    """The samples that a finding names, else those of the onset's step where ids are logged; none where the rate did it all."""
+    if ended_learning(members):
+        return None
     for finding in members:
         first, last = finding.number("sample_start"), finding.number("sample_end")
         if first is not None and last is not None:

@@ -89,13 +89,15 @@ def test_a_layer_that_died_long_before_dates_nothing() -> None:
 
 def test_a_run_that_learns_no_more_near_its_peak_rate_is_one_incident() -> None:
     kind, back = (Measure("kind", "stalled"),), (Measure("recovered", value=True), Measure("recovery_step", 82))
+    batch = (Measure("sample_start", 1296), Measure("sample_end", 1312))
     found = incidents(
-        finding("GD307", 81, 1199, evidence=kind), finding("GD102", 81, 81, evidence=back),
+        finding("GD307", 81, 1199, evidence=kind), finding("GD102", 81, 81, evidence=(*back, *batch)),
         finding("GD202", 24, 1199), finding("GD108", 24, 1199), facts=RunFacts("run", first_step=0, last_step=1199),
     )  # fmt: skip
     assert [(i.pattern, i.onset_step, i.last_step, i.cost.steps) for i in found] == [("divergence", 24, 1199, 1176)]
     assert found[0].title.startswith("Loss stops falling as the rate nears its peak")
     assert not any("regained" in action for action in found[0].actions)
+    assert found[0].data is None  # the spike's batch is not that of the onset
 
 
 def test_a_restart_is_no_consequence_of_what_grows_over_the_run() -> None:
