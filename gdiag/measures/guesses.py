@@ -16,10 +16,10 @@ def classes_guessed(level: float, *, within: float = 0.005) -> int | None:
 
 
 MOST_CLASSES: Final = 10_000
-NEAR_LEVEL = 0.03
+NEAR_LEVEL, NEAR_NAT = 0.03, 0.13
 LEAST_SHARE, MOST_SHARE = 0.65, 1.8
-"""How near the loss to ln K and the accuracy to 1 / K must be, as shares of them, for a guess among any number of classes: two
-columns that only a guess brings together. A guess that knows how frequent classes are is right as often as the most frequent
+"""How near the loss to ln K, as a share of it and in nat, and the accuracy to 1 / K, as a share, must be for a guess among any
+number of classes: two columns that only a guess brings together. A guess that knows how frequent classes are is right as often as the most frequent
 one comes, which is more than 1 / K."""
 
 
@@ -35,10 +35,10 @@ def classes_guessed_with(level: float, accuracy: float) -> int | None:
         (
             k
             for k in sorted(
-                {max(2, likely), max(2, likely + 1), round(1 / accuracy), ceil(LEAST_SHARE / accuracy)},
+                {max(2, likely), max(2, likely + 1), round(1 / accuracy), ceil(LEAST_SHARE / accuracy) + 1},
                 key=lambda k: abs(level - log(k)),
             )
-            if abs(level - log(k)) <= NEAR_LEVEL * log(k) and LEAST_SHARE <= accuracy * k <= MOST_SHARE
+            if abs(level - log(k)) <= min(NEAR_LEVEL * log(k), NEAR_NAT) and LEAST_SHARE <= accuracy * k <= MOST_SHARE
         ),
         None,
     )
