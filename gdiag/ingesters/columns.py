@@ -14,7 +14,7 @@ from gdiag.ingesters import claims, derived, layer_places, long_table, opened, p
 from gdiag.ingesters.aliases import Claim, claim
 from gdiag.ingesters.claims import Plan
 from gdiag.ingesters.objectives import adversaries, variational
-from gdiag.ingesters.ranks import with_rank_rows
+from gdiag.ingesters.ranks import labelled, with_rank_rows
 from gdiag.ingesters.reading import Options, Reading
 from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps, is_step, several_runs, whole_steps
 from gdiag.model import Source, Value
@@ -81,6 +81,9 @@ def canonicalise(frame: pl.DataFrame, options: Options, line: str | None = LINE)
     data, events = splits.take_checkpoints(data)
     if ranked:
         data = with_rank_rows(data, ranked)
+    elif plan.rank is not None:
+        data, said = labelled(data)
+        step_notes += said
     data = derived.derive(data, columns, {c: claim for c, (_, claim) in plan.metrics.items()}, reader.notes)
     steps, layers = _split(coalesce(data), list(plan.layers))
     columns.update(_examples(plan))

@@ -67,7 +67,11 @@ def widened(frame: pl.DataFrame, line: str | None, options: Options) -> tuple[pl
     if split is not None:
         name = pl.when(pl.col(split).str.contains(_EVAL)).then(pl.lit("eval/") + name).otherwise(name)
     places = [n for n in frame.columns if _is_place(n, options)]
-    told = frame.drop_nulls(key).with_columns(name.alias(_NAME)).filter(~pl.col(_NAME).is_in(frame.columns))
+    named = frame.with_columns(name.alias(_NAME))
+    unnamed = pl.col(key).is_null() | (pl.col(key).str.strip_chars() == "")
+    taken = ~unnamed & pl.col(_NAME).is_in(frame.columns)
+    notes = _left_out(named, unnamed, taken)
+    told = named.filter(~unnamed & ~taken)
     # A metric that has a step once more was logged by a run that was taken up: a row of its own.
     again = pl.int_range(pl.len()).over(*places, _NAME) if places else pl.int_range(pl.len()).over(_NAME)
     told = told.with_columns(again.alias(_ROW))
@@ -78,7 +82,20 @@ def widened(frame: pl.DataFrame, line: str | None, options: Options) -> tuple[pl
     joined = first.join(wide, on=index, how="left", nulls_equal=True, maintain_order="left").drop(_ROW)
     if line is not None and line in joined.columns:
         joined = joined.sort(line, maintain_order=True)
-    return joined, [f"a value a row, named by {values.escape(key, 40)}: {wide.width - len(index)} metrics side by side"]
+    count = wide.width - len(index)
+    return joined, [f"a value a row, named by {values.escape(key, 40)}: {count} metrics side by side", *notes]
+
+
+def _left_out(named: pl.DataFrame, unnamed: pl.Expr, taken: pl.Expr) -> list[str]:
+    """Notes about rows whose value has no name, or that of a column of the table itself."""
+    notes = []
+    if lost := int(named.select(unnamed.sum()).item()):
+        notes.append(f"rows without a name for their value, left out: {lost:,}")
+    if len(rows := named.filter(taken)):
+        names = rows[_NAME].unique(maintain_order=True).to_list()
+        shown = ", ".join(values.escape(name, 40) for name in names[:4]) + (", …" if len(names) > 4 else "")
+        notes.append(f"values named like a column of the table itself ({shown}), left out: {len(rows):,}")
+    return notes
 
 
 def _is_place(name: str, options: Options) -> bool:

@@ -110,3 +110,16 @@ def test_zeros_that_mlflow_writes_for_nan(tmp_path: Path) -> None:
     loss = load([path]).steps["loss"]
     assert loss.is_nan().sum() == COUNT - 31
     assert loss[30] == 3 - 30 / 50
+
+
+def test_what_has_no_place_in_the_wide_table_is_told(tmp_path: Path) -> None:
+    odd = [
+        {"step": s, "timestamp": 1.6e9, "tag": tag, "value": 1.0} for s in range(5) for tag in ("timestamp", "", " ")
+    ]
+    path = tmp_path / "metrics.csv"
+    pl.DataFrame([*rows("tag", "value"), *odd], infer_schema_length=None).write_csv(path)
+    records = load([path])
+    assert records.steps["loss"].count() == COUNT
+    notes = " · ".join(records.sources[0].notes)
+    assert "rows without a name for their value, left out: 10" in notes
+    assert "values named like a column of the table itself (timestamp), left out: 5" in notes
