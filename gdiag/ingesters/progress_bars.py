@@ -24,8 +24,17 @@ FORMAT: Final = "progress-bars"
 _TQDM: Final = r"^(.*?):?\s*(?:\d{1,3}%\s*(?:\|[^|]*\|)?)?\s*(\d{1,15})(?:/(\d{1,15})|it)\s*\[([\d:]+)(?:<[^,\]]*)?,[^,\]]*(?:,\s*([^\]]*))?\]?"
 _BEGUN: Final = r"(?:\d|it) ?\[[\d:]+[<,]"
 _PACED: Final = r"(?:it/s|s/it)[^\]\[]*\]"
-_KERAS: Final = r"(?:^|[\s:\]])(?:(\d{1,15})/(\d{1,15})\s*(?:\[[=>. ]*\]|[━─╸ ]*))?\s*-?\s*(?:ETA:\s*|\d+s\b)[^a-z]*(?:[\d.]+[mu]?s/\w+)?\s*-\s*([A-Za-z]\w*: .*)$"
+_KERAS: Final = r"(?:^|[\s:\]])(?:(\d{1,15})/(\d{1,15})\s*(?:\[[=>. ]*\]|[━─╸ ]*))?\s*-?\s*(?:ETA:\s*[\d:]+s?|\d+s\b)[^a-z]*(?:[\d.]+[mu]?s/\w+)?\s*-\s*([A-Za-z]\w*: .*)$"
 _EPOCH: Final = r"^\s*Epoch (\d{1,9})/\d+\s*$"
+_KERAS_BAR: Final = r"\d{1,15}/\d{1,15} ?(?:\[[=>. ]*\]|[━─╸ ]{3,})"
+_KERAS_ENDS: Final = (
+    (r"\x08+", "\r"),
+    (r"(Epoch \d{1,9}/\d{1,9})(1/\d{1,15} ?[\[━─╸])", "${1}\r${2}"),
+    (r"(\S)(Epoch \d{1,9}/\d{1,9}(?:\s|$))", "${1}\r${2}"),
+    (rf"(: -?\d+\.\d{{4}}(?:e[-+]\d\d)?|: (?:nan|inf|-inf))({_KERAS_BAR})", "${1}\r${2}"),
+)
+"""Where a Keras bar ends that another one or an epoch's line is glued to: it is drawn over with backspaces, and its numbers have
+four decimals."""
 _SNIFF: Final = re.compile(
     rb"(\d+)/(\d+) ?\[[\d:]+<[^,\]\n]*,[^,\]\n]*, ?[^\]\n]*[=:] ?[-\d.ni]"
     rb"|(?i:loss)[=:] ?[-\d.ni]{3,25}[^\n]{0,80}?(\d+)(?:it|/(\d+)) ?\[[\d:]+[<,]"
@@ -53,8 +62,10 @@ def read(given: Input, options: Options) -> Reading:
     Raises:
         InputError: no bar has a metric behind it.
     """
-    table = console.lines_of(given).with_columns(pl.col("text").str.replace_all("\x08", "", literal=True))
-    rows, notes = _keras(table) if _is_keras(table) else _tqdm(table)
+    table = console.lines_of(given)
+    keras = _is_keras(table)
+    table = _unglued(table) if keras else table.with_columns(pl.col("text").str.replace_all("\x08", "", literal=True))
+    rows, notes = _keras(table) if keras else _tqdm(table)
     wide = fields.read(rows.select("line", "text"), shape=r"\d+, ", ends=given.data().endswith((b"\n", b"\r"))).wide
     if not _TRAINING & {c.canonical for name in wide.columns if (c := claim(name) or family(name)) is not None}:
         raise InputError(f"{given.path} holds progress bars without a metric behind them: no series")
@@ -129,7 +140,10 @@ def _evaluations(bars: pl.DataFrame, train: pl.DataFrame) -> pl.DataFrame:
 
 
 def _keras(table: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """`line`, `text`: the epoch or the batch and the metrics behind it."""
+    """`line`, `text`: the epoch or the batch and the metrics behind it.
+
+    Of an epoch that was not finished, the last bar is its row.
+    """
     groups = pl.col("text").str.extract_groups(_KERAS).struct.rename_fields(["at", "of", "metrics"]).alias("g")
     epoch = pl.col("text").str.extract(_EPOCH).cast(pl.Int64, strict=False).forward_fill().alias("epoch")
     rows = table.select("line", groups, epoch).unnest("g").drop_nulls("metrics")
@@ -139,9 +153,13 @@ def _keras(table: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     whole = rows.filter("full")
     numbered = whole["epoch"].null_count() == 0 and whole["epoch"].n_unique() > 1
     if len(whole) > 1 and (numbered or not whole["epoch"].count()):
-        rows = whole.unique("epoch", keep="last", maintain_order=True) if numbered else whole
+        ends = whole.unique("epoch", keep="last", maintain_order=True) if numbered else whole
         step = pl.col("epoch") if numbered else pl.int_range(1, pl.len() + 1)
-        rows, note = rows.with_columns(step.alias("step")), "one row an epoch: epochs are used as steps"
+        begun = rows.tail(1).join(ends, on="epoch", how="anti") if numbered else rows.tail(1).filter(~pl.col("full"))
+        rows = pl.concat([ends, begun]).with_columns(step.alias("step"))
+        note = "one row an epoch: epochs are used as steps"
+        if len(begun):
+            note += "; the last one was not finished"
     else:
         rows = rows.filter(pl.col("at").is_not_null() | pl.lit(rows["at"].count() == 0)).with_columns(
             pl.coalesce("at", "epoch", pl.int_range(1, pl.len() + 1)).alias("step")
@@ -149,6 +167,14 @@ def _keras(table: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
         note = "metrics are means since the epoch began"
     text = pl.col("metrics").str.replace_all(" - ", ", ", literal=True)
     return rows.with_columns(pl.concat_str(pl.col("step"), pl.lit(", "), text).alias("text")), (note,)
+
+
+def _unglued(table: pl.DataFrame) -> pl.DataFrame:
+    """The lines with those cut apart in which Keras bars and epochs stand behind each other."""
+    text = pl.col("text")
+    for pattern, apart in _KERAS_ENDS:
+        text = text.str.replace_all(pattern, apart)
+    return table.with_columns(text.str.split("\r")).explode("text")
 
 
 def _changed(wide: pl.DataFrame) -> pl.DataFrame:

@@ -45,14 +45,14 @@ def test_a_lost_label_is_that_of_the_rank_the_step_lacks(every: int) -> None:
 
 
 def test_rows_of_all_ranks_stay_so() -> None:
-    held = rows(lambda step, rank: rank, reduced=3)
+    held = rows(lambda _, rank: rank, reduced=3)
     found, notes = labelled(held)
     assert found.equals(held)
     assert not notes
 
 
 def test_a_first_rank_without_a_label_may_be_the_reduced_row() -> None:
-    held = rows(lambda step, rank: rank or None)
+    held = rows(lambda _, rank: rank or None)
     found, notes = labelled(held)
     assert found.equals(held)
     assert not notes
