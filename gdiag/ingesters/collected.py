@@ -75,7 +75,7 @@ def _by_member(told: pl.Series, rests: list[str]) -> Iterator[tuple[int | str | 
     """The lines of each member and their numbers; all together where no more than one is told."""
     keys: list[int | str | None] = [*prefixes.ranks(told).to_list()]
     if not any(key is not None for key in keys):
-        keys = [*prefixes.names(told).to_list()]
+        keys = [*prefixes.ranked(prefixes.names(told)).to_list()]
     members = [key for key in dict.fromkeys(keys) if key is not None]
     if not 1 < len(members) <= _MEMBERS:
         yield None, rests, pl.int_range(1, len(rests) + 1, eager=True, dtype=pl.Int64)

@@ -107,7 +107,8 @@ def _counters(data: pl.DataFrame, columns: dict[str, str], notes: list[str]) -> 
     """Tokens and samples that do not grow are those of one step and no counter."""
     for name in ("tokens", "samples"):
         if name in data.columns:
-            rises = data[name].drop_nulls().diff().drop_nulls()
+            told = data.filter(pl.col(name).is_not_null())
+            rises = told.select(pl.col(name).diff().over("run", "rank"))[name].drop_nulls()
             grows = (rises > 0).mean() if rises.len() else 1.0
             if isinstance(grows, float) and grows < 0.7:
                 notes.append(f"{escape(columns.pop(name), 60)} does not count up: not used as {name} so far")

@@ -20,8 +20,16 @@ _RANKS: Final = (
     r"\brank=(\d+)", r"(?:^|\s)[A-Za-z][\w.-]*:(\d{1,5})\s+olmo\w*\.", r"^\s*\[[\w.@:-]+,(\d{1,7})\]<std",
     r"(?i)(?:^|[\s\[(])rank\s?[:=#]?\s?(\d{1,7})\s?[:|\])]", r"(?i)^\s*(?:worker|rank|proc(?:ess)?|task)[_-]?(\d{1,7})\s*\|(?:\s|$)",
 )  # fmt: skip
-_MEMBERS: Final = (r"^\s*((?i:[a-z][\w.-]*?[-_]?\d{1,5}))\s*\|(?:\s|$)", r"^\s*\[pod/([^/\]\s]+)")
-"""Members of a job as docker compose and kubectl name them."""
+_MEMBERS: Final = (
+    r"^\s*((?i:[a-z][\w.-]*?[-_]?\d{1,5}))\s*\|(?:\s|$)", r"^\s*\[pod/([^/\]\s]+)",
+    r"^\s*\(([A-Za-z_][\w.]* pid=\d+(?:, ip=[\d.]+)?)\)", r"^\s*([a-z][\w.-]*/\d{1,5})(?:\s|$)",
+    r"^\s*([A-Za-z][\w.-]*?\d{1,5}):(?:\s|$)",
+)  # fmt: skip
+"""Members of a job as docker compose, kubectl, Ray, supervisors and pdsh name them."""
+_COUNTED: Final = (
+    r"(?i)^(?:ep(?:och)?|step|it(?:er(?:ation)?)?|batch|phase|stage|round|cycle|pass|update|episode)[-_/]?\d"
+)
+"""What is counted over a run and names no member of a job."""
 _SHARED: Final = 0.5
 """Share of the steps that several members print where each speaks for itself."""
 
@@ -79,14 +87,12 @@ def names(prefixes: pl.Series) -> pl.Series:
     if not used:
         return _nothing("member", len(prefixes), pl.String)
     frame = pl.DataFrame({"p": prefixes})
-    return frame.select(pl.coalesce(pl.col("p").str.extract(pattern) for pattern in used).alias("member")).to_series()
+    member = pl.coalesce(pl.col("p").str.extract(pattern) for pattern in used).alias("member")
+    return frame.select(pl.when(~member.str.contains(_COUNTED)).then(member)).to_series()
 
 
 def members(prefixes: pl.Series, steps: pl.Series) -> pl.Series:
     """`rank` or `run` of lines that several members of a job print for the same steps; else null.
-
-    Numbers of members of one name are ranks where they count from 0, as pods of a set do; copies of a service count from 1, and
-    each is a run of its own by its name.
 
     Args:
         prefixes: what stands before each step line.
@@ -101,10 +107,20 @@ def members(prefixes: pl.Series, steps: pl.Series) -> pl.Series:
     shared = told.drop_nulls().group_by("step").agg(pl.col("member").n_unique() > 1)["member"].mean()
     if len(known) < 2 or not isinstance(shared, float) or shared < _SHARED:
         return nothing
+    return ranked(told["member"])
+
+
+def ranked(member: pl.Series) -> pl.Series:
+    """`rank` or `run` of the members that `names` found.
+
+    Numbers of members of one name are ranks where they count from 0, as pods of a set do; copies of a service count from 1, and
+    each is a run of its own by its name.
+    """
+    known = member.drop_nulls().unique()
     base, number = (known.str.extract(r"^(.*?)(\d+)$", part) for part in (1, 2))
     if base.n_unique() == 1 and "0" in set(number):
-        return told["member"].str.extract(r"(\d+)$").cast(pl.Int32, strict=False).alias("rank")
-    return told["member"].alias("run")
+        return member.str.extract(r"(\d+)$").cast(pl.Int32, strict=False).alias("rank")
+    return member.alias("run")
 
 
 def _nothing(name: str, count: int, kind: type[pl.DataType]) -> pl.Series:

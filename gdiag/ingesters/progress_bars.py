@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, fields
+from gdiag.ingesters import console, fields, prefixes
 from gdiag.ingesters.aliases import claim, family
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.console_epochs import EVALUATION
@@ -43,6 +43,9 @@ _SNIFF: Final = re.compile(
     re.MULTILINE,
 )
 _HINTS: Final = (b"it/s", b"s/it", b"ETA: ", b"s/step", b"s - loss: ")
+_PREFIX: Final = 200
+_TURNS: Final = 4
+"""So many times and more each member draws by turns: epochs come one after the other."""
 _TRAINING: Final = frozenset({"loss", "eval_loss", "grad_norm", "lr"})
 _NUMBER: Final = r"[=:]\s*(?:[-+.]?\d|(?i:nan|inf))"
 
@@ -65,19 +68,42 @@ def read(given: Input, options: Options) -> Reading:
     table = console.lines_of(given)
     keras = _is_keras(table)
     table = _unglued(table) if keras else table.with_columns(pl.col("text").str.replace_all("\x08", "", literal=True))
-    rows, notes = _keras(table) if keras else _tqdm(table)
+    members = pl.DataFrame() if keras else _members(table)
+    rows, notes = _keras(table) if keras else _of_members(table, members) if len(members) else _tqdm(table)
     wide = fields.read(rows.select("line", "text"), shape=r"\d+, ", ends=given.data().endswith((b"\n", b"\r"))).wide
     if not _TRAINING & {c.canonical for name in wide.columns if (c := claim(name) or family(name)) is not None}:
         raise InputError(f"{given.path} holds progress bars without a metric behind them: no series")
     if "loss" in wide.columns and not {"train_loss_step", "reduced_train_loss"}.isdisjoint(wide.columns):
         wide = wide.drop("loss")  # Lightning 1 shows the mean of the last twenty steps beside the step's own
     wide = _changed(wide.with_columns(pl.col("step").cast(pl.Int64)))
+    if len(members):
+        wide = wide.join(members, on="line", how="left", maintain_order="left")
     quiet = table.filter(~pl.col("line").is_in(rows["line"].implode()))
     return console.finish(given, options, FORMAT, Found(quiet, wide, console.no_rejects(), notes))
 
 
 def _is_keras(table: pl.DataFrame) -> bool:
     return bool(table["text"].str.contains(_KERAS).any())
+
+
+def _members(table: pl.DataFrame) -> pl.DataFrame:
+    """`line` and `rank` or `run` of bars that several members of a job draw by turns; empty where they do not."""
+    bars = table.filter(pl.col("text").str.contains(_BEGUN))
+    before = bars["text"].str.slice(0, _PREFIX).str.extract(r"^(.*?)(?:\d{1,3}%|\d+/\d+|\d+it)")
+    for told in (prefixes.ranks(before), prefixes.ranked(prefixes.names(before))):
+        kinds = told.drop_nulls().n_unique()
+        turns = int((told != told.shift()).sum())
+        if kinds > 1 and turns >= _TURNS * kinds and not told.null_count():
+            return pl.DataFrame([bars["line"], told])
+    return pl.DataFrame()
+
+
+def _of_members(table: pl.DataFrame, members: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """As `_tqdm`, each member's bars for themselves."""
+    told = table.join(members.unique("line", keep="first"), on="line", how="inner", maintain_order="left")
+    read = [_tqdm(part.drop(members.columns[1])) for part in told.partition_by(members.columns[1], maintain_order=True)]
+    rows = pl.concat([part for part, _ in read], how="diagonal").sort("line", maintain_order=True)
+    return rows, tuple(dict.fromkeys(note for _, notes in read for note in notes))
 
 
 def _tqdm(table: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:

@@ -99,3 +99,28 @@ def test_carriage_returns_before_a_last_newline(tmp_path: Path) -> None:
     lines = made("pairs")
     alone = told(read(tmp_path, lines))
     assert_frame_equal(told(read(tmp_path, ["\r".join(lines)])), alone)
+
+
+@pytest.mark.parametrize(
+    ("form", "column"),
+    [
+        ("trainer-{r} | ", "rank"), ("node{r}: ", "rank"), ("worker/{r} ", "rank"), ("{r}: ", "rank"), ("replica{n} | ", "run"),
+        ("(TrainWorker pid={p}, ip=10.0.0.{r}) ", "run"), ("[rank{r}]: ", "rank"), ("trainer-{r}  | 2026-01-02T03:00:00Z ", "rank"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["olmo", "tqdm", "megatron", "llm.c"])
+def test_lines_of_members_that_take_turns_are_all_read(tmp_path: Path, name: str, form: str, column: str) -> None:
+    alone = told(read(tmp_path, made(name))).drop("rank")
+    lines = [form.format(r=r, n=r + 1, p=r + 100) + line for line in made(name) for r in range(3)]
+    steps = read(tmp_path, lines).steps
+    assert steps[column].n_unique() == 3
+    for _, part in steps.group_by(column):
+        assert_frame_equal(part.select(alone.columns), alone)
+
+
+@pytest.mark.parametrize("word", ["Epoch", "epoch", "step"])
+def test_what_is_counted_is_no_member(tmp_path: Path, word: str) -> None:
+    lines = [f"{word}{i // 20}: iter {i}: loss {v:.4f}, time 9.80ms, mfu 31.25%" for i, v in enumerate(losses(60))]
+    steps = read(tmp_path, lines).steps
+    assert steps["run"].n_unique() == 1
+    assert steps["step"].to_list() == [*range(60)]
