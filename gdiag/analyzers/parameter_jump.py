@@ -10,8 +10,9 @@ it. Flips of low exponent bits are too small to be seen in a norm.
 
 After the gradients have become unstable such a jump is one of many consequences, and info, unless the one layer moves
 10,000 times further than in all that turmoil while the others do not; at a resume half of the layers that jump together
-are another checkpoint's weights, and a warning. Where the logged update surges at that step and is as large as the jump,
-the optimizer made it: info.
+are another checkpoint's weights, and a warning. So they are without the mark of a resume where calm gradients were before and
+the norms are those of an earlier row: what that did, the loss tells. Where the logged update surges at that step and is as
+large as the jump, the optimizer made it: info.
 
 What to do: compare the layer's checksum across replicas and with the last checkpoint, restore from the last checkpoint
 before this step, test the node's memory; when many layers jump together look at the learning rate, at a resume or at a
@@ -23,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdiag.measures.layers import LayerTable
-from gdiag.measures.parameters import Jump, jumps, whole_network
+from gdiag.measures.parameters import Jump, jumps, like_row, whole_network
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
@@ -74,11 +75,13 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
     step, name = int(table.step[lead.row]), table.columns[lead.layer].layer
     steady = run.steady_before(step) or (alone and lead.excess >= BEYOND)
     resumed = any(place <= step <= place + 2 * interval(table.step) for place, _ in run.resume_places)
-    other = resumed and len(group) >= 0.5 * total
+    together = len(group) >= 0.5 * total
     own = _within_update(run, table, lead)
+    like = like_row(table, lead.row) if together and not whole else None
+    other = together and (resumed or (steady and not own and like is not None))
     severity = (
         Severity.WARNING
-        if other
+        if other and resumed
         else Severity.INFO
         if not alone or not steady or own
         else Severity.CRITICAL
@@ -92,7 +95,8 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
         else f"Parameter norms of {len(group)} of {total} layers jump at step {step}, {name} from {lead.before:.5g} to {lead.after:.5g}"
     )
     beside = ", the other layers move as usual" if alone and not whole else ""
-    beside = ", at a resume: the weights are another checkpoint's" if other else beside
+    beside = f"{', at a resume' if resumed else ''}: the weights are another checkpoint's" if other else beside
+    beside = f"{beside}, near those of step {int(table.step[like])}" if other and like is not None else beside
     beside = f"{beside}, and no further than the surge of the logged update" if own else beside
     return Finding(
         CODE, NAME, severity, f"{who}, {multiple(lead.excess)} times its largest step before{beside}",
@@ -108,6 +112,8 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
             Measure("lr_divided_out", len(run.series("lr")) > 1),
             Measure("alone", alone),
             Measure("at_restart", resumed),
+            Measure("other_weights", other),
+            *([Measure("like_step", int(table.step[like]), "step")] if other and like is not None else []),
             Measure("steady_before", steady),
             Measure("within_update", own),
             Measure("layer_kind", table.columns[lead.layer].kind),

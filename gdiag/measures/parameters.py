@@ -93,6 +93,28 @@ def jumps(table: LayerTable, lr: Curve | None = None, factor: float = 10.0, leas
     return found
 
 
+NEAR = 0.05
+"""Distance of the weights after a jump from those of an earlier row, over that from those of the row before, from which they are
+the earlier ones: norms of layers drawn anew differ by 1 % or less from those the run began with."""
+
+
+def like_row(table: LayerTable, row: int) -> int | None:
+    """The row before `row` - 8 whose norms of layers those of `row` are closest to; None where they are no nearer than to the row before.
+
+    Distances are medians over the layers of the change of the norm's logarithm.
+    """
+    parts = []
+    for _, values in table.blocks():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts.append(np.abs(np.log(values[:row]) - np.log(values[row])))
+    with np.errstate(invalid="ignore"):
+        distance = np.nanmedian(np.concatenate(parts, axis=1), axis=1)
+    if len(distance) < 16 or not np.isfinite(distance).all():
+        return None
+    nearest = int(np.argmin(distance[:-8]))
+    return nearest if distance[nearest] < NEAR * distance[-1] else None
+
+
 def last_digit(values: Floats) -> Floats:
     """One unit in the last significant digit of each of `values`, (rows, columns), where a column has so few; 1e-6 of it else.
 

@@ -73,7 +73,5 @@ class Case:
 
 
 def other_weights(finding: Finding) -> bool:
-    """Whether GD208 tells of norms of half of the layers or more that jump because a resume loaded other weights."""
-    moved, total = finding.number("layers_moved"), finding.number("layers_total")
-    resumed = finding.code == "GD208" and finding.measure("at_restart") is True
-    return resumed and moved is not None and total is not None and moved >= 0.5 * total
+    """Whether GD208 tells of norms of half of the layers or more that jump because other weights were loaded."""
+    return finding.code == "GD208" and finding.measure("other_weights") is True

@@ -156,9 +156,9 @@ def restore_scale(case: Case) -> str:
 
 def load_again(case: Case) -> str:
     """Which checkpoint to load, where the loss or the weights say that another one was."""
-    kind, like = case.value("kind", "GD109"), case.number("like_step", "GD109", "GD104", "GD105")
+    kind, like = case.value("kind", "GD109"), case.number("like_step", "GD109", "GD104", "GD105", "GD208")
     if kind == "older_checkpoint" or (kind is None and (like is not None or case.find("GD208") is not None)):
-        seen = f": its loss goes on from about step {like:.0f}" if like is not None else ""
+        seen = f": the model goes on from about step {like:.0f}" if like is not None else ""
         return f"Load {return_point(case)} again{seen}; check the path and the step saved inside the checkpoint"
     if kind == "fresh_model" and over(case):
         return f"Before the next resume list the keys that are missing or unexpected: at step {case.onset} the weights were not loaded"

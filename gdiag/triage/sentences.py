@@ -196,7 +196,7 @@ def decayed(case: Case) -> str | None:
 
 
 def weights_jump(case: Case) -> str | None:
-    """Norms of half of the layers, or of the whole network, that jump at a resume."""
+    """Norms of half of the layers that jump to those of other weights."""
     finding = case.find("GD208")
     return finding.message if finding is not None and other_weights(finding) else None
 

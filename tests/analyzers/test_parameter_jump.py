@@ -91,3 +91,17 @@ def test_a_jump_as_large_as_a_surging_update_is_the_optimizers(surge: float, sev
     update[300] *= surge
     (finding,) = analyze(view({"param_norm": norm, "update_norm": update}))
     assert (finding.severity, finding.measure("within_update")) == (severity, surge > 1)
+
+
+@pytest.mark.parametrize(("back", "like"), [(260, 40), (300, 0), (None, None)])
+def test_norms_of_an_earlier_row_are_those_of_other_weights(back: int | None, like: int | None) -> None:
+    """Steps 300 on go on from the weights of step 300 - back, or from some that the run never had."""
+    drift = np.random.default_rng(1)
+    params = {n: 5 * np.exp(drift.uniform(0.5, 1) * v / 40) for n, v in walk().items()}
+    for values in params.values():
+        past = values[300 - back : 500 - back] if back is not None else values[300:] + drift.uniform(1, 3)
+        values[300:] = past[:200]
+    (finding,) = analyze(layered(params=params))
+    assert finding.severity is Severity.INFO
+    assert finding.measure("other_weights") is (like is not None)
+    assert finding.number("like_step") == pytest.approx(like, abs=3) if like is not None else True

@@ -225,6 +225,7 @@ def _jumped(alone: bool, at_restart: bool, moved: int) -> Case:
     evidence = (
         Measure("alone", alone),
         Measure("at_restart", at_restart),
+        Measure("other_weights", moved >= 10),
         Measure("layers_moved", moved),
         Measure("layers_total", 20),
     )
@@ -236,6 +237,7 @@ def test_weights_that_jump_together_at_a_resume_are_another_checkpoints() -> Non
     assert rank(_jumped(alone=True, at_restart=False, moved=1))[0].cause == "silent_data_corruption"
     assert rank(_jumped(alone=True, at_restart=True, moved=1))[0].cause == "silent_data_corruption"
     assert rank(_jumped(alone=False, at_restart=True, moved=15))[0].cause == "resume_mismatch"
+    assert rank(_jumped(alone=False, at_restart=False, moved=15))[0].cause == "resume_mismatch"
 
 
 @pytest.mark.parametrize(
@@ -385,7 +387,7 @@ def test_the_whole_networks_norm_that_jumps_at_a_resume_is_another_checkpoints()
     def first(*, resumed: bool) -> str:
         jump = Finding(
             "GD208", "parameter-jump", Severity.WARNING, "a jump", Location(run="run", step=100),
-            (*moved, Measure("at_restart", resumed)),
+            (*moved, Measure("at_restart", resumed), Measure("other_weights", resumed)),
         )  # fmt: skip
         return explain((jump, step), {"run": RunFacts("run")})[0].causes[0].cause
 
