@@ -65,8 +65,8 @@ BLUNT: Final = frozenset({"GD213"})
 
 
 FOLLOWS: Final = frozenset({"GD201"})
-"""Gradients that grow with what a resume or a jump of the rate did: they are its consequence, however grave, and dated by it
-where they seem to begin a few rows before."""
+"""Gradients that grow with what a resume, a jump of the rate or one rank alone did: they are its consequence, however grave, and
+dated by it where they seem to begin a few rows before."""
 
 
 SPIKES: Final = frozenset({"GD102"})

@@ -31,7 +31,7 @@ T = TypeVar("T")
 def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts) -> Case:
     """Name and place an event."""
     named = [f for f in members if f.code in PATTERN]
-    known = any(f.code in TAKEN_UP and f.severity > Severity.INFO for f in named)
+    known = any(f.code in TAKEN_UP and f.severity > Severity.INFO for f in named) or _of_one_rank(named, facts)
     after = (FOLLOWS if known else frozenset()) | (LEARNING | SPIKES if ended_learning(named) else frozenset())
     lead = min((f for f in named if f.code not in after), key=_precedence)
     spread = frozenset() if lead.code in LEARNING or ended_learning(named) else LEARNING
@@ -58,6 +58,15 @@ def case_of(members: list[Finding], others: tuple[Finding, ...], facts: RunFacts
         host=_first([lead.where.host, *(f.where.host for f in members)]),
         gpu=_first([lead.where.gpu, *(f.where.gpu for f in members)]), data=_window(members, min(steps, default=None), _pattern(lead), facts),
     )  # fmt: skip
+
+
+def _of_one_rank(named: list[Finding], facts: RunFacts) -> bool:
+    """Whether the gradients grow from where one rank's leave the others': the sum over ranks shows it as well."""
+    grown = [f.where.step for f in named if f.code in FOLLOWS and f.where.step is not None]
+    left = [
+        f.where.step for f in named if f.code == "GD402" and f.severity > Severity.INFO and f.where.step is not None
+    ]
+    return bool(grown and left) and min(left) <= min(grown) + 2 * facts.interval
 
 
 def _pattern(lead: Finding) -> Pattern:

@@ -622,3 +622,13 @@ def test_a_longer_step_time_that_went_back_is_not_said_to_last() -> None:
     assert found.title == "Step time rises for a while from step 100"
     assert not any("from step 100 on" in action for action in found.actions)
     assert any("other jobs" in action for action in found.actions)
+
+
+def test_gradients_that_grow_where_one_rank_leaves_are_that_ranks() -> None:
+    grown = finding("GD201", 312, 399, CRITICAL)
+    left = finding("GD402", 312, 353, rank=1)
+    (found,) = incidents(grown, left)
+    assert (found.pattern, found.rank, found.severity) == ("rank_outlier", 1, CRITICAL)
+    assert found.causes[0].cause == "silent_data_corruption"
+    (before,) = incidents(grown, finding("GD402", 340, 353, rank=1))
+    assert before.pattern == "gradient_explosion"
