@@ -127,6 +127,7 @@ LAYERS = [
     ("gnorm_layer12", "grad_norm", "layer12", 12, "block"),
     ("gmax_layer3", "grad_max", "layer3", 3, "block"),
     ("grad_2.0_norm/lm_head", "grad_norm", "lm_head", 5, "lm_head"),
+    ("param_2.0_norm/lm_head", "param_norm", "lm_head", 5, "lm_head"),
     ("grad_inf_norm/blocks.1.fc", "grad_max", "blocks.1.fc", 1, "mlp"),
     ("gradients/module.encoder.layers.0.self_attention.linear_qkv.weight", "grad_norm", "encoder.layers.0.self_attention.linear_qkv.weight", 0, "attention_qkv"),
     ("grad_norm/_fsdp_wrapped_module.model._orig_mod.layers.3.mlp.down_proj.weight", "grad_norm", "model.layers.3.mlp.down_proj.weight", 3, "mlp"),
