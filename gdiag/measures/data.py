@@ -60,5 +60,9 @@ def own_history_z(curve: Curve, step: int) -> float | None:
         return None
     centre = float(np.median(around))
     spread = 1.4826 * float(np.median(np.abs(around - centre)))
-    floor = max(1e-3 * abs(centre), LEAST_SHARE if curve.name == "duplicate_share" else 1e-9)
-    return (float(curve.value[i]) - centre) / max(spread, floor)
+    return (float(curve.value[i]) - centre) / max(spread, least_spread(curve.name, centre))
+
+
+def least_spread(name: str, centre: float) -> float:
+    """Robust deviation below which that of a statistic of batches does not count."""
+    return max(1e-3 * abs(centre), LEAST_SHARE if name == "duplicate_share" else 1e-9)

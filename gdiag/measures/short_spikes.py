@@ -24,9 +24,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gdiag.measures.baseline import Floats
-from gdiag.measures.curves import Path
-from gdiag.measures.data import own_history_z
+from gdiag.measures.baseline import Floats, running_median
+from gdiag.measures.curves import Curve, Path
+from gdiag.measures.data import least_spread, own_history_z
 from gdiag.measures.episodes import Scan, scan
 from gdiag.measures.rarity import Column
 from gdiag.measures.step_time import Bools
@@ -81,7 +81,9 @@ HABIT_ROWS: Final = 3
 within one row each time, and a hard batch is no worse than one that nothing was learned of."""
 PROVEN_Z: Final = 6.0
 """A single row whose batch has a token entropy, or a share of duplicates, this far from its own history is a garbled batch
-at any height over that."""
+at any height over that, …"""
+ODD_SHARE: Final = 0.003
+"""… unless more rows than this share of the others, and more than two, are as far from theirs: batches of few samples often are."""
 MOST_PROVEN: Final = 10
 LEAST_ROWS: Final = 30
 
@@ -236,8 +238,19 @@ def _proven(path: Path, found: Scan) -> list[int]:
     rows = found.outliers[found.z[found.outliers] > PROVEN_Z]
     rows = rows[np.argsort(found.z[rows])[::-1]][:MOST_PROVEN]
     steps = path.curve("loss").step[rows].tolist()
-    odd = [max(abs(own_history_z(curve, step) or 0.0) for curve in told) for step in steps]
+    told = [curve for curve in told if len(rows) and not _often_odd(curve)]
+    odd = [max((abs(own_history_z(curve, step) or 0.0) for curve in told), default=0.0) for step in steps]
     return [int(row) for row, z in zip(rows.tolist(), odd, strict=True) if z > PROVEN_Z]
+
+
+def _often_odd(curve: Curve) -> bool:
+    """Whether a statistic of batches is far from its level in many stretches of rows that lie apart."""
+    level = running_median(curve.value, 4 * LEAST_ROWS, centre=True)
+    off = np.abs(curve.value - level)
+    usual = max(1.4826 * float(np.median(off)), least_spread(curve.name, float(np.median(level))))
+    far = np.flatnonzero(off > PROVEN_Z * usual)
+    stretches = int(np.sum(np.diff(far) > LEAST_ROWS)) + 1 if len(far) else 0
+    return stretches > max(2, ODD_SHARE * len(curve))
 
 
 def _gradient_z(path: Path) -> Floats | None:

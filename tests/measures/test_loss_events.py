@@ -136,6 +136,8 @@ def test_a_raised_row_of_odd_tokens_is_an_event() -> None:
     odd = frame.with_columns(token_entropy=pl.when(pl.col("step") == 900).then(1.0).otherwise("token_entropy"))
     (event,) = loss_view(Path("trajectory", odd, 0)).events
     assert (event.kind, event.onset_step, event.lone) == ("spike", 900, True)
+    often = pl.when(pl.col("step") % 150 == 0).then(1.0).otherwise("token_entropy")  # batches of few samples
+    assert loss_view(Path("trajectory", frame.with_columns(token_entropy=often), 0)).events == ()
 
 
 def test_most_made_events_get_their_name() -> None:
