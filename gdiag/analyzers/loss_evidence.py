@@ -100,6 +100,9 @@ def event_measures(run: RunView, view: LossView, event: LossEvent, z: float) -> 
         measures.append(Measure("factor", factor))
     if event.kind != "spike" and not event.slow:
         measures += _moved(event)
+    if event.kind == "spike" and event.excess > 0:
+        first = float(event.curve.value[event.onset]) - event.level
+        measures.append(Measure("first_share", first / event.excess))
     if math.isfinite(event.level_after):
         measures.append(Measure("level_after", event.level_after, unit))
     if event.recovery is not None:

@@ -28,6 +28,7 @@ from gdiag.triage.loss_sentences import (
     rough_before,
     rougher,
     slow_to_wear_off,
+    strikes,
     unseen_rate,
     unusable_rate,
     wears_off,
@@ -131,6 +132,8 @@ RULES: Final[tuple[Rule, ...]] = (
     *(Rule(cause, "loss", -1.2, leaps) for cause in (
         "optimizer_instability", "lr_too_high", "gradient_explosion", "attention_logit_growth", "output_logit_growth",
     )),
+    Rule("optimizer_instability", "loss", -1.2, strikes),
+    Rule("bad_batch", "loss", 0.5, strikes),
     # A sparse log shows a climb of tens of steps as a leap: there how training goes on decides, with the gradients if logged.
     *(Rule(cause, "loss", -1.5, goes_on(gradients=False)) for cause in ("lr_too_high", "gradient_explosion")),
     *(Rule(cause, "loss", -2.0, goes_on(gradients=True)) for cause in ("lr_too_high", "gradient_explosion")),

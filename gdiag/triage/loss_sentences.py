@@ -242,6 +242,20 @@ def leaps(case: Case) -> str | None:
     return f"the loss is at its new level from one row to the next, without a climb{calm}"
 
 
+AT_FULL_HEIGHT = 0.8
+"""Height of a spike's first row over that of its peak from which it is there at once …"""
+HIGH_Z = 8.0
+"""… where it stands so far above the noise that its first row is no chance."""
+
+
+def strikes(case: Case) -> str | None:
+    """A spike of a dense log that is at its height in its first row: weights that go astray take some to get there."""
+    share, z = case.number("first_share", "GD102"), case.number("z", "GD102") or 0.0
+    if case.number("log_interval", "GD102") != 1 or share is None or share < AT_FULL_HEIGHT or z < HIGH_Z:
+        return None
+    return "the loss is at the height of the spike in its first row, without a climb"
+
+
 def goes_on(*, gradients: bool) -> Sentence:
     """A loss that is at its new level within a row and goes on there as before; `gradients`: as the logged gradients do."""
 

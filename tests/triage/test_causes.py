@@ -576,3 +576,13 @@ def test_a_loss_that_flies_far_above_where_it_then_stays_was_not_moved_by_a_sett
         lead = Finding("GD105", "loss-step-up", Severity.WARNING, "a step up", where, evidence)
         best = rank(Case("step_up", lead, (lead,), facts=RunFacts("run"), onset=102, last=161))[0]
         assert best.cause == first
+
+
+@pytest.mark.parametrize(("share", "cause"), [(1.0, "bad_batch"), (0.5, "optimizer_instability")])
+def test_a_spike_at_its_height_in_its_first_row_is_no_drift_of_the_weights(share: float, cause: str) -> None:
+    evidence = (Measure("z", 28.0), Measure("log_interval", 1), Measure("first_share", share), Measure("grad_lead", 0))
+    spike = Finding("GD102", "loss-spike", Severity.WARNING, "a spike", Location(run="run", step=100), evidence)
+    outgrown = Finding(
+        "GD214", "stale-second-moment", Severity.INFO, "m", Location(run="run", step=100), (Measure("moment_rms", 5.0),)
+    )
+    assert rank(Case("single_spike", spike, (spike, outgrown), onset=100))[0].cause == cause
