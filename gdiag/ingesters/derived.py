@@ -20,6 +20,8 @@ _ENOUGH: Final = 4096
 _FEW: Final = 8
 _WHOLE: Final = 1.0001
 """A share of all, but for the rounding of single precision."""
+_WRONG: Final = 0.05
+"""Share of the values of an accuracy that may be none, as the -1 of a step without one."""
 _EARLY: Final = 1e8
 """No Unix clock is below this, s: 1973."""
 _LATEST: Final = 1e20
@@ -58,12 +60,16 @@ def _shares(data: pl.DataFrame, columns: dict[str, str], notes: list[str]) -> pl
     """An accuracy in percent as a share; what is neither is no accuracy."""
     if "accuracy" not in data.columns:
         return data
-    low, high = data.select(
-        pl.col("accuracy").fill_nan(None).min().alias("low"), pl.col("accuracy").fill_nan(None).max().alias("high")
-    ).row(0)
+    name = escape(columns["accuracy"], 60)
+    value = pl.col("accuracy").fill_nan(None)
+    wrong = ~value.is_between(0, 100)
+    bad, told = data.select(wrong.sum().alias("bad"), value.count().alias("told")).row(0)
+    if 0 < bad <= _WRONG * told:
+        notes.append(f"{name}: {bad:,} of {told:,} values are no accuracy and left out")
+        data = data.with_columns(pl.when(~wrong.fill_null(False)).then("accuracy").alias("accuracy"))
+    low, high = data.select(value.min().alias("low"), value.max().alias("high")).row(0)
     if low is None or (low >= 0 and high <= _WHOLE):
         return data
-    name = escape(columns["accuracy"], 60)
     if low < 0 or high > 100:
         notes.append(f"{name} is no accuracy: its values are {low:.4g} to {high:.4g}")
         del columns["accuracy"]

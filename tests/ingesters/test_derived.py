@@ -40,3 +40,10 @@ def test_what_is_neither_is_no_accuracy(tmp_path: Path, odd: float) -> None:
 def test_a_share_of_all_in_single_precision_is_no_percent(tmp_path: Path) -> None:
     read = written(tmp_path, [0.1, 0.5, 1.0000001192092896, 0.9] * 5)
     assert read.steps["accuracy"].to_list()[:2] == [0.1, 0.5]
+
+
+@pytest.mark.parametrize("odd", [-1.0, 250.0, float("inf")])
+def test_single_values_that_are_no_accuracy_are_left_out_and_told(tmp_path: Path, odd: float) -> None:
+    read = written(tmp_path, [odd, *[0.1, 0.5, 1.0, 0.0] * 5])
+    assert read.steps["accuracy"].to_list()[:3] == [None, 0.1, 0.5]
+    assert "train_acc: 1 of 21 values are no accuracy and left out" in read.sources[0].notes
