@@ -43,7 +43,7 @@ FORMATS: Final = (
     Format("nccl_tests", _BENCHMARK),
     Format("collective_timings", (b"coll_perf", b"collective_seq_id")),
     Format("trainer_state", (b'"log_history"',)),
-    Format("megatron_golden", (b'"start_step"',)),
+    Format("megatron_golden", (b'"start_step"', b'"values"')),
     Format("sacred", (b'"steps"',)),
     Format("amd_smi", (b'"card', b"(Sensor ", b"gfx_", b"socket_power", b"hotspot")),
     Format("bandwidth_baseline", (b"gdiag_baseline",)),

@@ -6,6 +6,7 @@ tests); a metric that diverged would hold a number or a bare NaN.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from gdiag.errors import InputError
@@ -14,12 +15,20 @@ from gdiag.ingesters.reading import Input, Options, Reading
 from gdiag.ingesters.values import whole
 
 FORMAT = "megatron-golden"
+_PLACES = (b'"start_step"', b'"step_interval"')
+_VALUES = re.compile(rb'\{\s*"[^"]+"\s*:\s*\{\s*"values"\s*:')
+"""A first metric that begins with its values."""
 
 
 def recognise(given: Input) -> float:
-    """Metrics with `start_step` and `step_interval`."""
-    head = given.head[:4096]
-    return 0.95 if head.lstrip()[:1] == b"{" and b'"start_step"' in head and b'"step_interval"' in head else 0.0
+    """Metrics with `start_step` and `step_interval`, which may stand behind their values."""
+    head = given.head.lstrip()
+    if head[:1] != b"{":
+        return 0.0
+    if all(word in head[:4096] for word in _PLACES):
+        return 0.95
+    behind = _VALUES.match(head) is not None and all(word in given.data() for word in _PLACES)
+    return 0.95 if behind else 0.0
 
 
 def read(given: Input, options: Options) -> Reading:

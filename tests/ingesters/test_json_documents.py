@@ -161,6 +161,17 @@ def test_megatron_golden_values(tmp_path: Path, old: bool) -> None:
     assert records.sources[0].rows == 3
 
 
+@pytest.mark.parametrize("count", [40, 20_000])
+def test_golden_values_that_stand_before_their_steps(tmp_path: Path, count: int) -> None:
+    values = [8 - i / 2**15 for i in range(count)]
+    places = {"start_step": 10, "end_step": 10 + 5 * count, "step_interval": 5}
+    (tmp_path / "golden.json").write_text(json.dumps({"lm loss": {"values": values, **places}}))
+    records = load([tmp_path / "golden.json"])
+    assert records.sources[0].format == "megatron-golden"
+    assert records.steps["step"].to_list() == [10 + 5 * i for i in range(count)]
+    assert records.steps["loss"].to_list() == values
+
+
 def test_sacred(tmp_path: Path) -> None:
     metric = {"steps": [1, 3], "timestamps": ["2024-01-01T00:00:00.5", "2024-01-01T00:00:01.5"], "values": [2.0, 1.0]}
     records = loaded(tmp_path, {"training.loss": metric, "val_loss": {**metric, "steps": [2, 3]}}, 2)
