@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
+import polars.selectors as cs
 
 _KEYS: Final = ("line", "run", "rank", "step")
 _SHARED: Final = (
@@ -29,6 +30,8 @@ _DIGITS: Final = 9
 """Digits of a fraction that count: what differs behind them is the same number computed in another way."""
 _COUNTED: Final = 1e9
 """Counts of fractions above this are no counts."""
+_PARTS, _MANY = 6, 5
+"""Parts of the smallest distance that the others may be counted in, and fractions that show it: 0.2, 0.5, 0.7 are tenths."""
 _SHOWN: Final = 3
 """Units of runs that are named."""
 
@@ -99,11 +102,13 @@ def of_each_run(data: pl.DataFrame, column: str) -> tuple[pl.Series, str]:
 
 def counted_in(told: pl.Series) -> tuple[pl.Series, str]:
     """Whole numbers for distinct fractions in rising order, and how they were found, in words."""
-    unit = float(str(told.diff().min())) if told.len() > 1 else 1.0
-    counts = told / unit if unit > 0 else told
-    off = (counts - counts.round()).abs()
-    if unit > 0 and float(str(counts.abs().max())) < _COUNTED and bool((off < _OFF).all()):
-        return counts.round(), f"counted in units of {unit:.6g}"
+    closest = float(str(told.diff().min())) if told.len() > 1 else 1.0
+    most = 0 if closest <= 0 else _PARTS if told.len() >= _MANY else 1
+    for parts in range(1, most + 1):
+        counts = told / closest * parts
+        off = (counts - counts.round()).abs()
+        if float(str(counts.abs().max())) < _COUNTED and bool((off < _OFF).all()):
+            return counts.round(), f"counted in units of {closest / parts:.6g}"
     return told.rank("dense").cast(pl.Float64) - 1, "numbered from 0 in their order"
 
 
@@ -121,7 +126,7 @@ def coalesce(data: pl.DataFrame) -> pl.DataFrame:
     """Consecutive rows of one step that fill different columns are one row; evaluation rows stay by themselves.
 
     Loggers such as Lightning write each group of metrics on a row of its own. Rows are joined only when no metric has two
-    different values in them; otherwise they are two loggings of one step and stay two.
+    different values in them, nor all fill the same columns; otherwise they are two loggings of one step and stay two.
     """
     metrics = [name for name in data.columns if name not in _KEYS]
     if data.height < 2 or not metrics:
@@ -140,8 +145,9 @@ def coalesce(data: pl.DataFrame) -> pl.DataFrame:
         return data
     several = marked.filter(~single).with_columns(_group=pl.col("_start").cum_sum().cast(pl.Int64))
     clash = several.group_by("_group").agg(
-        pl.col(metrics).drop_nulls().n_unique() > 1
-    ).select("_group", _clash=pl.any_horizontal(pl.col(metrics)))  # fmt: skip
+        (pl.col(metrics).drop_nulls().n_unique() > 1).name.suffix("_differs"),
+        (pl.col(metrics).is_null().n_unique() == 1).name.suffix("_alike"),
+    ).select("_group", _clash=pl.any_horizontal(cs.ends_with("_differs")) | pl.all_horizontal(cs.ends_with("_alike")))  # fmt: skip
     several = several.join(clash, on="_group", how="left", maintain_order="left")
     apart = pl.int_range(pl.len(), dtype=pl.Int64) + data.height
     joined = (

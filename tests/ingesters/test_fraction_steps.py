@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from gdiag.ingesters import load
+from gdiag.ingesters.rows import counted_in
 
 
 def table(path: Path, head: str, at: list[float], level: float) -> None:
@@ -127,3 +128,11 @@ def test_files_of_one_run_share_a_unit_whatever_lies_beside_them(tmp_path: Path,
     unit = 0.05
     assert own.height == 40 + 29
     assert own["step"].to_list() == [round(e / unit) for e in own["epoch"]]
+
+
+def test_fractions_are_counted_in_their_common_part() -> None:
+    number, how = counted_in(pl.Series([0.2, 0.4, 0.7, 0.9, 1.2, 1.4]))
+    assert number.to_list() == [2, 4, 7, 9, 12, 14]
+    assert how == "counted in units of 0.1"
+    number, how = counted_in(pl.Series([0.2, 0.41, 0.72]))  # too few to show a part that they share
+    assert number.to_list() == [0, 1, 2]
