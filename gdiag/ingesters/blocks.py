@@ -18,7 +18,8 @@ from gdiag.ingesters.reading import Input, Options, Reading
 
 FORMAT: Final = "blocks"
 _SNIFF: Final = re.compile(
-    rb"\[step=\d+/[\d?]+,epoch=\d+[^\]\n]*\]\s*\n(?:[^\n=]{0,40}\s)?\s+[\w/][^=\n]*=\S|\[batch=\d+/\d+\]:\s*\n[^\n]{0,40}?\s*Train [^:\n]+: \S"
+    rb"\[step=\d+/[\d?]+,epoch=\d+[^\]\n]*\]\s*\n(?:[^\n]{0,400}\n){0,2}?(?:[^\n=]{0,40}\s)?\s+[\w/][^=\n]*=\S"
+    rb"|\[batch=\d+/\d+\]:\s*\n(?:[^\n]{0,400}\n){0,2}?[^\n]{0,40}?\s*Train [^:\n]+: \S"
 )
 _HEADER: Final = r"\[(?:step=(\d+)/([\d?]+),epoch=\d+[^\]]*\]\s*$|(?:Eval )?batch=(\d+)/(\d+)\]:)"
 _LINE: Final = r"^(?:\d{1,5}:|\[\w+\d+\]:?)*\s+((?:Train |Eval )?[A-Za-z][\w/ .()@%+-]*?)\s*(?:=|: )\s*([-+]?[\d,.]+(?:[eE][-+]?\d+)?|-?(?i:nan|inf))\s*$"
@@ -29,7 +30,7 @@ _FOREIGN: Final = 3
 
 
 def recognise(given: Input) -> float:
-    """By a header with a value below it."""
+    """By a header with a value below it, or below up to two lines of something else."""
     return console.recognise_by(given, _SNIFF, (b",epoch=", b"[batch="))
 
 

@@ -124,3 +124,11 @@ def test_what_is_counted_is_no_member(tmp_path: Path, word: str) -> None:
     steps = read(tmp_path, lines).steps
     assert steps["run"].n_unique() == 1
     assert steps["step"].to_list() == [*range(60)]
+
+
+@pytest.mark.parametrize("name", ["pairs", "build-nanogpt-log", "leading", "llm.c", "olmo"])
+def test_a_warning_between_all_lines_changes_nothing(tmp_path: Path, name: str) -> None:
+    lines = [part for line in made(name) for part in (line, "site-packages/torch/x.py:33: UserWarning: deprecated")]
+    records = read(tmp_path, lines)
+    assert_frame_equal(told(records), told(read(tmp_path, made(name))))
+    assert records.sources[0].rejected == 0
