@@ -13,9 +13,11 @@ turn on activation checkpointing; a timeout: find the rank that did not arrive (
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import polars as pl
 
+from gdiag.measures.first_failure import first_failure, is_storage
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
 
@@ -42,26 +44,53 @@ def analyze(run: RunView, *, most_text: int = 200) -> list[Finding]:
     lost = (pl.col("kind") != "nccl_warning") | pl.col("text").str.contains(BROKEN)
     fatal = ends.filter(pl.col("kind").is_in(list(FATAL)) & lost)
     ends = ends.filter(pl.col("kind") != "nccl_warning")
-    if run.run.exit != "abnormal" and not (fatal.height and run.run.exit == "unknown" and _last(run, fatal)):
-        return _open(run, ends) if run.run.exit == "unknown" and not fatal.height else []
-    shown = fatal if fatal.height else ends
-    row = shown.row(0, named=True) if shown.height else {}
-    kind = str(row.get("kind") or "exit")
-    crash = kind == "nccl_warning" and "segfault" in str(row.get("text"))
-    why = f" with {'a segmentation fault in NCCL' if crash else FATAL[kind]}" if kind in FATAL else ""
     steps = run.paths[0].frame["step"]
-    step = row.get("step") if row.get("step") is not None else (int(steps[-1]) if len(steps) else None)
+    last = int(steps[-1]) if len(steps) else None
+    first = first_failure(run.events, last)
+    grave = fatal if first is None else pl.concat([fatal, pl.DataFrame([first], schema=fatal.schema)])
+    if run.run.exit != "abnormal" and not (grave.height and run.run.exit == "unknown" and _last(run, grave)):
+        return _open(run, ends) if run.run.exit == "unknown" and not grave.height else []
+    shown = fatal if fatal.height else _of_the_end(ends, last)
+    row = first or (shown.row(0, named=True) if shown.height else {})
+    kind = str(row.get("kind") or "exit").replace("message", "exit")
+    step = row.get("step") if row.get("step") is not None else last
     at = f" at step {step}" if step is not None else ""
-    by_hand = kind == "exit" and ends.filter(pl.col("text").str.contains(BY_HAND)).height > 0
+    by_hand = kind == "exit" and first is None and ends.filter(pl.col("text").str.contains(BY_HAND)).height > 0
     measures = [Measure("kind", kind), *([Measure("by_hand", True)] if by_hand else [])]
+    waiting = fatal.filter(pl.col("kind") == "nccl_timeout")
+    # A machine that fails does so minutes before the others' watchdogs notice.
+    root = first is not None or (waiting.height > 0 and kind in {"oom", "gpu_lost"})
+    measures += [Measure("first_error", True)] if root else []
+    measures += [Measure("storage", True)] if is_storage(row.get("text")) else []
     if row.get("text"):
         measures.append(Measure("text", str(row["text"])[:most_text]))
         at_minimum = re.search(SCALE, str(row["text"])) is not None
         if at_minimum or re.search(NUMERIC, str(row["text"])):
             measures += [Measure("numeric", True), Measure("loss_scale_at_minimum", at_minimum)]
-    where = run.where(row, step=step, last_step=step, rank=row.get("rank"), host=row.get("host"), gpu=row.get("gpu"))
-    said = f"Run is stopped by hand{at}" if by_hand else f"Run ends abnormally{why}{at}"
+    several = kind == "nccl_timeout" and waiting["rank"].n_unique() > 1  # one of many victims is no place
+    rank, host = (None, None) if several else (row.get("rank"), row.get("host"))
+    where = run.where(row, step=step, last_step=step, rank=rank, host=host, gpu=row.get("gpu"))
+    said = f"Run is stopped by hand{at}" if by_hand else f"Run ends abnormally{_why(row, kind)}{at}"
+    if root and waiting.height:
+        ranks = waiting["rank"].drop_nulls().n_unique()
+        said += f"; {f'{ranks} other ranks' if ranks > 1 else 'another rank'} then {'time' if ranks > 1 else 'times'} out in a collective"
     return [Finding(CODE, NAME, Severity.INFO if by_hand else Severity.WARNING, said, where, tuple(measures))]
+
+
+def _of_the_end(ends: pl.DataFrame, last: int | None) -> pl.DataFrame:
+    """Exits after the last step; all of them where none is: earlier ones ended an earlier attempt."""
+    late = ends.filter(pl.col("step").is_null() | (pl.col("step") >= last)) if last is not None else ends
+    return late if late.height else ends
+
+
+def _why(row: dict[str, Any], kind: str) -> str:
+    """What ended the run, where the kind of event or its words name it."""
+    text = str(row.get("text") or "")
+    if is_storage(text):
+        return " with a failed write"
+    if kind == "nccl_warning" and "segfault" in text:
+        return " with a segmentation fault in NCCL"
+    return f" with {FATAL[kind]}" if kind in FATAL else ""
 
 
 def _open(run: RunView, ends: pl.DataFrame) -> list[Finding]:

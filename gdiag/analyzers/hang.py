@@ -19,10 +19,13 @@ from gdiag.measures.collective_timeouts import Timeouts
 from gdiag.measures.curves import Curve
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import listed
 
 CODE = "GD009"
 NAME = "hang"
 NEEDS: tuple[str, ...] = ("steps.time|events.kind",)
+FEW = 4
+"""Ranks up to which a sentence names each without counting them."""
 
 
 def analyze(run: RunView, *, factor: float = 50.0, seconds: float = 600.0, recurring: int = 3) -> list[Finding]:
@@ -37,19 +40,44 @@ def analyze(run: RunView, *, factor: float = 50.0, seconds: float = 600.0, recur
         steps = run.paths[0].frame["step"]
         step = row["step"] if row["step"] is not None else (int(steps[-1]) if len(steps) else None)
         who = run.collective_timeouts
-        said = f"A collective times out{f' at step {step}' if step is not None else ''}{_waiting(who)}"
-        rank = who.culprit if who is not None and who.culprit is not None else row["rank"]
-        where = run.where(row, step=step, rank=rank, host=row["host"], gpu=row["gpu"])
+        at = f" at step {step}" if step is not None else ""
+        after = f" after {who.waited:.0f} s" if who is not None and who.waited is not None else ""
+        said = f"A collective times out{at}{after}{_waiting(who)}"
+        rank = _rank(who, row["rank"])
+        where = run.where(row, step=step, rank=rank, host=row["host"] if rank is not None else None, gpu=row["gpu"])
         measures = (Measure("timeouts", timeouts.height), Measure("text", str(row["text"] or "")[:200]), *_culprit(who))
         findings = [Finding(CODE, NAME, Severity.WARNING, said, where, measures)]
     return findings
 
 
+def _rank(who: Timeouts | None, first: int | None) -> int | None:
+    """The rank at fault, else the only one that waits: one of many victims is no place."""
+    if who is None or who.culprit is not None:
+        return who.culprit if who is not None else first
+    return first if len(who.victims) < 2 else None
+
+
 def _waiting(who: Timeouts | None) -> str:
+    """Who waits, in what, and for whom, as far as the lines tell."""
     if who is None or not who.victims:
         return ""
-    waiting = f"rank {who.victims[0]} waits" if len(who.victims) == 1 else f"{len(who.victims)} ranks wait"
-    return f": {waiting}{f' for rank {who.culprit}' if who.culprit is not None else ''} in {who.operation}"
+    named = listed(who.victims)
+    if len(who.victims) == 1:
+        waiting = f"rank {named} waits"
+    elif len(who.victims) == who.ranks:
+        waiting = f"all {who.ranks} ranks wait"
+    elif len(who.victims) <= FEW:
+        waiting = f"ranks {named} wait"
+    else:
+        waiting = f"{len(who.victims)} ranks ({named}) wait"
+    where = f" in {who.operation}" if who.operation is not None else ""
+    if who.culprit is not None:
+        return f": {waiting} for rank {who.culprit}{where}"
+    if who.missing:
+        return f": {waiting}{where}, {'ranks' if len(who.missing) > 1 else 'rank'} {listed(who.missing)} not among them"
+    if len(who.victims) == who.ranks:
+        return f": {waiting}{where}, none is missing"
+    return f": {waiting}{where}; the log does not tell for which rank"
 
 
 def _culprit(who: Timeouts | None) -> tuple[Measure, ...]:
@@ -57,7 +85,7 @@ def _culprit(who: Timeouts | None) -> tuple[Measure, ...]:
     if who is None:
         return ()
     told: list[Measure] = [
-        Measure("collective", who.operation), Measure("victims", ", ".join(map(str, who.victims))),
+        *([Measure("collective", who.operation)] if who.operation is not None else []), Measure("victims", ", ".join(map(str, who.victims))),
         Measure("desynchronised", who.desynchronised),
     ]  # fmt: skip
     if who.missing:
@@ -66,6 +94,8 @@ def _culprit(who: Timeouts | None) -> tuple[Measure, ...]:
         told.append(Measure("culprit_rank", who.culprit))
     if who.start is not None:
         told.append(Measure("waiting_since", who.start, "s"))
+    if who.waited is not None:
+        told.append(Measure("waited", who.waited, "s"))
     told += [Measure(name, text) for name, text in (("earlier_error", who.earlier), ("nccl_root", who.root)) if text]
     return tuple(told)
 

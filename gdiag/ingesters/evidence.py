@@ -266,7 +266,10 @@ def _placed(events: pl.DataFrame, steps: pl.DataFrame, apart: tuple[str, ...]) -
         later = pl.when((pl.col("kind") == "exit") & (said > pl.col("near"))).then(said)
         events = events.with_columns(pl.coalesce("step", later, "near").alias("step"))
     shape = pl.col("text").str.replace_all(r"\d+", "#").str.slice(0, 120)
-    events = events.unique(["kind", "step", shape, *apart], keep="first", maintain_order=True)
+    # Every rank that waits is one more that is not missing.
+    waits = pl.when(pl.col("kind") == "nccl_timeout").then("rank") if "rank" in events.columns else pl.lit(None)
+    told = events.with_columns(waits.alias("waits"))
+    events = told.unique(["kind", "step", shape, "waits", *apart], keep="first", maintain_order=True)
     types = TABLES["events"]
     return events.select(pl.col(c).cast(types[c]) for c in types if c in events.columns)
 

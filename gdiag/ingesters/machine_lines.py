@@ -21,7 +21,7 @@ from gdiag.schema import TABLES
 NEEDLES: Final = (
     "Xid", "fallen off the bus", "GPU is lost", "RmInitAdapter failed", "NVSwitch", "The NVIDIA GPU", "NCCL WARN", "NET/IB", "libnccl",
     "Watchdog caught", "last enqueued", "Out of memory: Killed", "oom-kill", "callbacks suppressed", "probe routine failed",
-    "mlx5_core", "mlx5_", "No space left on device", "CUDA out of memory", "Hardware Error",
+    "mlx5_core", "mlx5_", "No space left on device", "Disk quota exceeded", "CUDA out of memory", "Hardware Error",
 )  # fmt: skip
 
 NO_YEAR: Final = "clock without a year: taken from the file's date, or from the steps beside it"
@@ -159,7 +159,7 @@ def _event(line: str) -> dict[str, object] | None:
         return {"kind": "nccl_warning", "text": _said(line, line.index("NCCL WARN"))}
     if "libnccl" in line and "segfault" in line:
         return {"kind": "nccl_warning", "text": _said(line, 0)}
-    if "No space left on device" in line or "Hardware Error" in line:
+    if any(words in line for words in ("No space left on device", "Disk quota exceeded", "Hardware Error")):
         return {"kind": "message", "text": _said(line, 0)}
     return None
 

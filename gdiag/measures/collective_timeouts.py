@@ -28,8 +28,8 @@ _VICTIM: Final = re.compile(
 class Timeouts:
     """What a run's time-outs and NCCL warnings say together."""
 
-    operation: str
-    """Type and sequence number of the first collective that timed out."""
+    operation: str | None
+    """Type and sequence number of the first collective that timed out; None where the lines do not name it."""
     victims: tuple[int, ...]
     """Ranks that timed out waiting."""
     missing: tuple[int, ...]
@@ -44,6 +44,10 @@ class Timeouts:
     """The first NCCL line that names a cause rather than a consequence."""
     desynchronised: bool
     """Ranks brought different sizes to one collective: a fault of the program."""
+    ranks: int | None = None
+    """Ranks of the job, where other rows tell."""
+    waited: float | None = None
+    """The longest that a rank waited in it [s]."""
 
     @property
     def culprit(self) -> int | None:
@@ -60,7 +64,8 @@ def timeouts(events: pl.DataFrame, ranks: int | None) -> Timeouts | None:
         return None
     rows = [(r, m) for r in said.iter_rows(named=True) if (m := _RAN.search(str(r["text"])))]
     if not rows:
-        return None
+        named = tuple(sorted({int(rank) for rank in said["rank"].drop_nulls()}))
+        return Timeouts(None, named, (), _behind(said), None, None, _root(events), False, ranks)
     first = min(int(m[1]) for _, m in rows)
     waiting = [(r, m) for r, m in rows if int(m[1]) == first]
     victims = sorted({int(r["rank"]) for r, _ in waiting if r["rank"] is not None})
@@ -72,7 +77,8 @@ def timeouts(events: pl.DataFrame, ranks: int | None) -> Timeouts | None:
     start = min(starts, default=None)
     sizes = {m[3] for _, m in waiting if m[3] is not None}
     return Timeouts(
-        f"{waiting[0][1][2]} {first}", tuple(victims), missing, _behind(said), start, _earlier(events, start), _root(events), len(sizes) > 1,
+        f"{waiting[0][1][2]} {first}", tuple(victims), missing, _behind(said), start, _earlier(events, start), _root(events), len(sizes) > 1, ranks,
+        max(int(m[4]) for _, m in waiting) / 1000,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gdiag.model import Incident, Report, Run, Severity, Source
+from gdiag.model import Finding, Incident, Report, Run, Severity, Source
 from gdiag.renderers.words import count, shown, span, tail
 
 
@@ -58,13 +58,21 @@ def said(incident: Incident, report: Report) -> str:
     findings = [report.findings[index] for index in incident.findings]
     if not findings:
         return ""
-    top = max(findings, key=lambda f: (f.severity, f.measure("culprit_rank") is not None))
+    titled = [f for f in findings if _told(f, incident)]
+    top = max(titled or findings, key=lambda f: (f.severity, f.measure("culprit_rank") is not None))
     quoted = top.measure("text")
     words = f": “{shown(quoted)}”" if isinstance(quoted, str) and quoted and quoted not in top.message else ""
     told = any(cause.supports for cause in incident.causes[:1])
-    if not words and (told or top.message.casefold() == incident.title.casefold()):
-        return ""
-    return f"{shown(top.message)}{words}"
+    if titled:
+        return words.removeprefix(": ")
+    return f"{shown(top.message)}{words}" if words or not told else ""
+
+
+def _told(finding: Finding, incident: Incident) -> bool:
+    """Whether the title is the finding's own sentence, with or without the place."""
+    return bool(finding.message) and all(
+        part in incident.title.casefold() for part in finding.message.casefold().split("; ")
+    )
 
 
 def source_line(source: Source, report: Report, folder: str = "") -> str:

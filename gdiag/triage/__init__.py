@@ -14,6 +14,7 @@ from gdiag.triage.facts import RunFacts
 from gdiag.triage.grouping import group
 from gdiag.triage.incidents import case_of
 from gdiag.triage.notes import note
+from gdiag.triage.state import saved_before_end
 from gdiag.triage.titles import title
 
 
@@ -97,6 +98,8 @@ TIMED: Final = ("GD5", "GD6")
 def _cost(case: Case) -> Cost:
     """Steps until recovered (else until the last step concerned), the time they took, and GPU-hours for known ranks.
 
+    A run that ended costs the steps since its last checkpoint, which are trained again, and the time that its ranks waited.
+
     What is only worth knowing costs nothing, unless its finding says what it took; neither does what only changes numbers
     (a step counter, a schedule) or a gap in the log.
     """
@@ -105,6 +108,8 @@ def _cost(case: Case) -> Cost:
     unknown = lost is None and (case.severity is Severity.INFO or case.lead.code.startswith(TIMED))
     if case.onset is None or unknown or trained or case.lead.code in POINTS:
         return Cost()
+    if case.lead.code in {"GD008", "GD009"}:
+        return _of_the_end(case)
     # A run that learns no more after a spike does not cost the spike alone.
     back = case.number("recovery_step") if case.lead.code != "GD307" else None
     end = back if back is not None else None if case.last is None else case.last + 1
@@ -115,6 +120,19 @@ def _cost(case: Case) -> Cost:
     seconds = lost
     if lost is None and steps is not None and case.facts.step_seconds is not None:
         seconds = steps * case.facts.step_seconds
+    return _priced(case, steps, seconds)
+
+
+def _of_the_end(case: Case) -> Cost:
+    saved, waited = saved_before_end(case), case.number("waited", "GD009")
+    steps = case.onset - saved or None if case.onset is not None and saved is not None else None
+    trained = steps * case.facts.step_seconds if steps is not None and case.facts.step_seconds is not None else None
+    spent = [seconds for seconds in (trained, waited) if seconds is not None]
+    return _priced(case, steps, sum(spent) if spent else None)
+
+
+def _priced(case: Case, steps: int | None, seconds: float | None) -> Cost:
+    """With the GPU-hours where the number of ranks is known."""
     hours = seconds * case.facts.ranks / 3600 if seconds is not None and case.facts.ranks else None
     return Cost(
         steps, round(seconds, 1) if seconds is not None else None, round(hours, 3) if hours is not None else None

@@ -20,6 +20,7 @@ from gdiag.triage.machine_actions import (
     drain_gpu,
     drain_one,
     first_error,
+    free_space,
     go_on_from,
     host_of,
     mend_link,
@@ -71,8 +72,8 @@ def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
             said = {roll_back, unless_loaded, *({keep_going} if position else ())}
             actions = (*undone, *(action for action in actions if action not in said))
         for action in actions[: 4 if position == 0 else 1]:
-            if slight and action in _GRAVE:
-                continue
+            if (slight or (position and cause.basis == "prior")) and action in _GRAVE:
+                continue  # nothing is undone and no hardware touched for how common a cause is elsewhere
             text = action(case)
             if text and text not in chosen:
                 chosen.append(text)
@@ -142,6 +143,7 @@ ACTIONS: Final[dict[str, tuple[Action, ...]]] = {
     "link_fault": (mend_link,),
     "transport_fallback": (plain("Check the NCCL INFO lines: NVLink, GPUDirect RDMA and the right network interface must be in use; unset overrides of topology and transports"),),
     "software_fault": (first_error, versions, go_on_from),
+    "storage_fault": (free_space, go_on_from),
     "time_limit": (plain("Resume from the last checkpoint with a longer time limit, and save a checkpoint on the scheduler's warning signal"),),
     "dataloader_stall": (own.loader, plain("Match the slow steps with shard boundaries")),
     "periodic_pause": (own.pause,),

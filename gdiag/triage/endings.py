@@ -43,8 +43,16 @@ _NEVER_RAN: Final = (
 """Before the first step: nothing of the run's state is in question."""
 _STOPPED: Final = (
     (
-        r"No space left on device|Disk quota exceeded",
-        "Free space, or move checkpoints and caches to another file system",
+        r"/dev/shm.*No space left",
+        "Give the container more shared memory (--shm-size, /dev/shm): NCCL and loader workers exchange data there",
+    ),
+    (
+        r"No space left on device|Disk quota exceeded|StorageFull",
+        "Free space or raise the quota there, or move checkpoints and caches to another file system; delete what was left half-written",
+    ),
+    (
+        r"file write failed|failed writing file|unexpected pos \d+ vs \d+|Input/output error|Stale file handle|Read-only file system",
+        "Check free space, quota and health of the file system that was written to (df, the kernel log, its server); delete what was left half-written",
     ),
     (
         r"bus error|SIGBUS|shared memory",

@@ -96,6 +96,8 @@ def _precedence(finding: Finding) -> tuple[object, ...]:
     place = float(LEADS.index(code) if code in LEADS else len(LEADS))
     place += 0.5 * (code != finding.code)  # behind the loss, which shows what other weights did
     place -= finding.measure("culprit_rank") is not None  # whom the others wait for says more than who gave up
+    place -= 0.5 * (finding.code == "GD009" and bool(finding.number("timeouts")))  # and so does who waits
+    place -= 2 * (finding.measure("first_error") is True)  # what came first, more than who waited after it
     grave = min(finding.severity, Severity.WARNING) if hint else finding.severity
     return (hint or finding.severity == Severity.INFO, -grave, place, finding.where.step or 0)
 

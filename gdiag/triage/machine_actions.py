@@ -61,14 +61,31 @@ def first_error(case: Case) -> str:
     """Where a collective timed out, the rank that reports it is seldom the one at fault; attempts are held against one another."""
     if case.lead.measure("kind") == "crash_loop":
         return _compare_exits(case)
-    if case.value("kind", "GD008") == "nccl_timeout" or case.number("timeouts", "GD009"):
-        return "Find the rank that did not arrive: the first error of every rank, stack dumps (py-spy) or the NCCL flight recorder of all ranks"
+    if case.value("first_error", "GD008") is not True and (
+        case.value("kind", "GD008") == "nccl_timeout" or case.number("timeouts", "GD009")
+    ):
+        return _waited_for(case)
     if case.lead.code == "GD404":
         return (
             "Find the kernel: run the step again with CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer, on another GPU too; an error that goes with "
             "the program is the program's"
         )
     return at_the_end(case) or "Read the last lines before the exit and reproduce with one node and the same versions"
+
+
+def _waited_for(case: Case) -> str:
+    """Where to look for the rank that a collective waited for."""
+    dumps = "stack dumps (py-spy) or the NCCL flight recorder of all ranks"
+    culprit, missing = case.number("culprit_rank", "GD009"), case.value("missing_ranks", "GD009")
+    if culprit is None and missing is None:
+        return f"Find the rank that did not arrive: the first error of every rank, {dumps}"
+    who = f"rank {culprit:.0f}" if culprit is not None else f"ranks {missing}"
+    return f"Look at {who} first: the last lines and the first error there, the kernel log of that host; then {dumps}"
+
+
+def free_space(case: Case) -> str:
+    """Room for what could not be written."""
+    return at_the_end(case) or "Check free space, quota and health of the file system that checkpoints and logs go to"
 
 
 def versions(case: Case) -> str:
@@ -78,9 +95,16 @@ def versions(case: Case) -> str:
 
 def go_on_from(case: Case) -> str:
     """Where a run that was stopped goes on: from its last checkpoint, whatever stopped it."""
-    if case.lead.code != "GD008" or case.onset is None or never_ran(case) or case.facts.last_step is None:
+    if (
+        case.lead.code not in {"GD008", "GD009"}
+        or case.onset is None
+        or never_ran(case)
+        or case.facts.last_step is None
+    ):
         return ""
-    saved = case.facts.checkpoint_before(case.onset + 1)
+    saved = state.saved_before_end(case)
+    if saved is None and state.half_written(case):
+        return "Then resume from the last checkpoint that was written whole"
     every = state.setting(case, "checkpoint_interval")
     lost = (
         f": {case.onset - saved} steps are lost"

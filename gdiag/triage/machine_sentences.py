@@ -103,3 +103,16 @@ def time_limit(case: Case) -> str | None:
     """The log says that the time was up."""
     text = str(case.value("text", "GD008") or "")
     return "the scheduler ended the job at its time limit" if "time limit" in text.lower() else None
+
+
+def own_error(case: Case) -> str | None:
+    """An exception that only the program's own code raises."""
+    found = re.search(
+        r"\b(?:Type|Key|Value|Attribute|Index|Name|Assertion|NotImplemented|ZeroDivision|JSONDecode)Error\b",
+        _last_words(case),
+    )
+    return f"the run ended with the program's own {found[0]}" if found else None
+
+
+def _last_words(case: Case) -> str:
+    return str(case.value("text", "GD008") or "")

@@ -28,7 +28,13 @@ _UNSTABLE: Final = {
     "optimizer_state_lost": 0.02, "resume_mismatch": 0.02, "config_change": 0.05, "loss_scale_collapse": 0.02,
     "dead_layer": 0.01, "data_order": 0.025,
 }  # fmt: skip
-_HANG: Final = {"software_fault": 0.35, "hardware_fault": 0.2, "link_fault": 0.15, "straggler": 0.05}
+_HANG: Final = {
+    "software_fault": 0.35,
+    "hardware_fault": 0.2,
+    "link_fault": 0.15,
+    "straggler": 0.05,
+    "storage_fault": 0.04,
+}
 _SLOW: Final = {
     "unknown_step_time_drift": 0.35, "thermal_throttling": 0.08, "network_congestion": 0.12, "dataloader_stall": 0.12,
     "straggler": 0.08, "power_cap": 0.04, "power_brake": 0.02, "memory_pressure": 0.05, "competing_traffic": 0.03,
@@ -83,7 +89,7 @@ PRIORS: Final[dict[Pattern, dict[str, float]]] = {
                         "software_fault": 0.08, "config_change": 0.04},
     "scale_mismatch": {"config_change": 0.4, "software_fault": 0.25, "lr_batch_mismatch": 0.05},
     "hang": _HANG,
-    "abnormal_exit": {"link_fault": 0.04, "software_fault": 0.4, "hardware_fault": 0.1, "memory_pressure": 0.12, "time_limit": 0.05,
+    "abnormal_exit": {"link_fault": 0.04, "software_fault": 0.4, "hardware_fault": 0.1, "memory_pressure": 0.12, "time_limit": 0.05, "storage_fault": 0.03,
                       "numeric_overflow": 0.03, "loss_scale_collapse": 0.02, "lr_too_high": 0.01, "bad_batch": 0.02},
     "memory_growth": {"memory_pressure": 0.75, "software_fault": 0.1},
     "slow_steps": _SLOW, "step_time_drift": _SLOW, "step_time_shift": {**_SLOW, "config_change": 0.13},

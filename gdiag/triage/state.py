@@ -75,6 +75,16 @@ def by_step(case: Case) -> str:
     return f" by step {back:.0f}" if back is not None else ""
 
 
+def half_written(case: Case) -> bool:
+    """Whether the run ended as a file could not be written: what was being saved then cannot be loaded."""
+    return case.value("storage", "GD008") is True
+
+
+def saved_before_end(case: Case) -> int | None:
+    """The last checkpoint that a run which ended at the onset can go on from."""
+    return case.facts.checkpoint_before(case.onset + (not half_written(case))) if case.onset is not None else None
+
+
 def return_point(case: Case) -> str:
     """The last checkpoint before the onset: as found, else as the configured interval has it, else in words."""
     if case.onset is None:

@@ -25,7 +25,7 @@ NAMES: Final[dict[Pattern, str]] = {
     "inconsistent_output": "Benchmark output contradicts itself", "log_quality": "Log quality",
 }  # fmt: skip
 
-MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches"})
+MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches", "hang"})
 """Patterns whose finding says more than their name; so do GD404 (which Xid on which GPU), restarts and benchmarks."""
 
 BY_CODE: Final = {
@@ -69,9 +69,17 @@ BY_KIND: Final = {
 
 def title(case: Case) -> str:
     """The incident in one line: what, when, where, how large."""
-    open_end = case.pattern == "abnormal_exit" and case.severity is Severity.INFO
-    if open_end or case.pattern in MESSAGES or case.lead.code.startswith(("GD003", "GD404", "GD7")):
+    if case.lead.code == "GD008":
+        ended, semicolon, after = _capital(case.lead.message).partition(";")
+        return " ".join(part for part in (ended, _place(case)) if part) + semicolon + after
+    if case.pattern in MESSAGES or case.lead.code.startswith(("GD003", "GD404", "GD7")):
         return _capital(case.lead.message)
+    parts = [_name(case), _when(case), _place(case)]
+    return " ".join(part for part in parts if part) + _size(case)
+
+
+def _name(case: Case) -> str:
+    """What happened, in a few words."""
     name = BY_CODE.get(case.lead.code, NAMES[case.pattern])
     if case.lead.code in {"GD101", "GD204"}:
         name = _lost(case)
@@ -98,8 +106,7 @@ def title(case: Case) -> str:
     if case.lead.code in {"GD306", "GD307", "GD309"}:
         kind = str(case.lead.measure("kind"))
         name = BY_KIND.get(kind, name).format(case.lead.number("schedule_steps_per_step") or 0)
-    parts = [name, _when(case), _place(case)]
-    return " ".join(part for part in parts if part) + _size(case)
+    return name
 
 
 REGAINED: Final = {"GD104": "Loss rises for long", "GD105": "Loss steps up"}

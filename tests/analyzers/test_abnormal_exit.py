@@ -79,3 +79,44 @@ def test_a_program_that_stops_over_its_numbers_says_so() -> None:
         assert finding.measure("numeric") is True
         assert finding.measure("loss_scale_at_minimum") is minimum
     assert analyze(ended("exit", "abnormal", text="KeyError: 'loss'"))[0].measure("numeric") is None
+
+
+def told(*events: dict[str, object], exit_: Exit = "abnormal") -> RunView:
+    rows = [{"run": "run", "source": 0, "line": 2000 + i, "step": 999, **event} for i, event in enumerate(events)]
+    run = view({"loss": learning()}, events=pl.DataFrame(rows, schema=TABLES["events"]))
+    return RunView(replace(run.run, exit=exit_), run.records)
+
+
+FULL: dict[str, object] = {"kind": "exit", "rank": 3, "text": "OSError: [Errno 28] No space left on device"}
+WAITS: list[dict[str, object]] = [
+    {"kind": "nccl_timeout", "rank": r, "text": "Watchdog caught collective operation timeout"} for r in (0, 1)
+]
+
+
+def test_a_failed_write_is_what_the_others_waited_for() -> None:
+    (finding,) = analyze(told(FULL, *WAITS))
+    assert (
+        finding.message
+        == "Run ends abnormally with a failed write at step 999; 2 other ranks then time out in a collective"
+    )
+    assert (finding.where.rank, finding.where.line) == (3, 2000)
+    assert finding.measure("storage") is True
+    assert finding.measure("first_error") is True
+    assert analyze(told({**FULL, "kind": "message"}, exit_="unknown"))[0].message.endswith("a failed write at step 999")
+
+
+def test_a_failed_write_that_training_went_on_after_ended_nothing() -> None:
+    assert "failed write" not in analyze(told({**FULL, "step": 500}, *WAITS))[0].message
+
+
+def test_the_first_victim_of_several_is_no_place() -> None:
+    assert analyze(told(*WAITS))[0].where.rank is None
+    assert analyze(told(WAITS[1]))[0].where.rank == 1
+
+
+def test_an_exit_of_an_earlier_attempt_does_not_tell_of_the_end() -> None:
+    (finding,) = analyze(
+        told({"kind": "exit", "step": 400, "text": "KeyError: 'a'"}, {"kind": "exit", "text": "KeyError: 'b'"})
+    )
+    assert finding.where.step == 999
+    assert finding.measure("text") == "KeyError: 'b'"

@@ -73,3 +73,49 @@ def test_a_timeout_inside_the_wait_is_still_said() -> None:
     events = pl.concat([happened("nccl_timeout", 599, float(time[599]) + 1800), happened("restart", 599)])
     (finding,) = analyze(view({"loss": learning(), "time": time}, events=events))
     assert finding.severity is Severity.WARNING
+
+
+def waiting(*ranks: int, seq: bool = True) -> pl.DataFrame:
+    work = (
+        "WorkNCCL(SeqNum=78, OpType=ALLREDUCE, NumelIn=8, NumelOut=8, Timeout(ms)=600000) ran for 600096 milliseconds"
+    )
+    text = f"Watchdog caught collective operation timeout{f': {work} before timing out.' if seq else ''}"
+    rows = [
+        {"run": "run", "source": 0, "kind": "nccl_timeout", "step": 999, "rank": rank, "text": text} for rank in ranks
+    ]
+    return pl.DataFrame(rows, schema=TABLES["events"])
+
+
+@pytest.mark.parametrize(
+    ("ranks", "said", "rank"),
+    [
+        ((3,), "rank 3 waits in ALLREDUCE 78; the log does not tell for which rank", 3),
+        ((3, 12, 29), "ranks 3, 12 and 29 wait in ALLREDUCE 78; the log does not tell for which rank", None),
+        ((0, 1, 2, 3, 4, 6, 7), "7 ranks (0–4, 6 and 7) wait for rank 5 in ALLREDUCE 78", 5),
+        ((0, 1, 2, 4, 5, 7), "6 ranks (0–2, 4, 5 and 7) wait in ALLREDUCE 78, ranks 3 and 6 not among them", None),
+    ],
+)  # fmt: skip
+def test_all_that_wait_are_named_and_whom_they_wait_for(ranks: tuple[int, ...], said: str, rank: int | None) -> None:
+    (finding,) = analyze(view({"loss": learning()}, events=waiting(*ranks)))
+    assert finding.message == f"A collective times out at step 999 after 600 s: {said}"
+    assert finding.where.rank == rank
+    assert finding.number("waited") == 600.096
+
+
+def test_lines_without_the_collective_name_who_waits() -> None:
+    (finding,) = analyze(view({"loss": learning()}, events=waiting(2, 5, seq=False)))
+    assert (
+        finding.message
+        == "A collective times out at step 999: ranks 2 and 5 wait; the log does not tell for which rank"
+    )
+    assert finding.measure("collective") is None
+
+
+def test_where_every_rank_of_the_job_waits_none_is_missing() -> None:
+    columns = {
+        "step": np.repeat(np.arange(100), 2),
+        "rank": np.tile([0, 1], 100),
+        "loss": np.repeat(learning()[:100], 2),
+    }
+    (finding,) = analyze(view(columns, events=waiting(0, 1)))
+    assert finding.message.endswith("all 2 ranks wait in ALLREDUCE 78, none is missing")

@@ -138,6 +138,14 @@ def test_every_rank_says_the_same_once() -> None:
     assert len(events) == 1
 
 
+@pytest.mark.parametrize("work", ["", ": WorkNCCL(SeqNum=7, OpType=ALLREDUCE) ran for 600034 milliseconds"])
+def test_every_rank_that_waits_is_kept(work: str) -> None:
+    tail = tuple(f"[rank{r}]: Watchdog caught collective operation timeout{work}" for r in (2, 5, 6))
+    events = read(FORMATS["build-nanogpt"][0], console(*tail)).events
+    assert events is not None
+    assert events["rank"].to_list() == [2, 5, 6]
+
+
 def test_job_log_alone() -> None:
     log = "slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-04-07T08:18:54 DUE TO TIME LIMIT ***\n"
     assert recognise(given(log)) is job_log

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from gdiag.reference.figures import distance, filled, multiple, whole
+from gdiag.reference.figures import distance, filled, listed, multiple, whole
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,14 @@ def test_a_sentence_is_filled_with_what_can_be_read(text: str, ratio: float, sai
 @pytest.mark.parametrize(("period", "said"), [(1.99, "2"), (127.4, "127.4"), (50_000.0, "50,000")])
 def test_a_distance_may_be_a_fraction(period: float, said: str) -> None:
     assert distance(period) == said
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ([], ""), ([3], "3"), ([3, 4], "3 and 4"), ([3, 12, 29], "3, 12 and 29"), ([0, 1, 2, 4], "0–2 and 4"),
+        ([0, 2, 4, 6, 8, 9, 10], "0, 2, 4, 6 and 3 more"), (list(range(64)), "0–63"),
+    ],
+)  # fmt: skip
+def test_numbers_are_listed_with_neighbours_as_one(numbers: list[int], said: str) -> None:
+    assert listed(numbers) == said

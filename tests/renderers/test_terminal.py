@@ -134,6 +134,10 @@ def test_what_was_measured_is_said_where_neither_title_nor_cause_says_it() -> No
     quiet = replace(measured, evidence=())
     assert " what " not in render(replace(SPIKE, findings=(quiet,), incidents=(known,)))
     assert " what " not in render(SPIKE)
+    told = replace(slow, title="5 steps take 1.6 times as long (rank 3)")
+    assert "what  “the log's own \\x1b words”" in render(
+        replace(SPIKE, findings=(measured,), incidents=(told,)), Screen(width=200)
+    )
 
 
 def test_many_reasons_and_long_paths_take_a_line_each() -> None:

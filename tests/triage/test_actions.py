@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -54,6 +55,7 @@ CAUSES = [
     "link_fault",
     "transport_fallback",
     "software_fault",
+    "storage_fault",
     "dataloader_stall",
     "periodic_pause",
     "memory_pressure",
@@ -159,6 +161,35 @@ def test_a_timed_out_collective_sends_to_the_rank_that_did_not_arrive() -> None:
     assert actions[0].startswith("Find the rank that did not arrive")
 
 
+@pytest.mark.parametrize(
+    ("known", "first"),
+    [
+        (Measure("culprit_rank", 5), "Look at rank 5 first"),
+        (Measure("missing_ranks", "17, 41"), "Look at ranks 17, 41 first"),
+        (Measure("victims", "0, 1"), "Find the rank that did not arrive"),
+    ],
+)
+def test_a_hang_sends_to_the_rank_that_is_missing_and_touches_no_hardware(known: Measure, first: str) -> None:
+    told = Finding("GD009", "n", Severity.WARNING, "m", Location(), (Measure("timeouts", 7), known))
+    causes = (*sure("software_fault"), replace(sure("hardware_fault")[0], basis="prior"))
+    actions = advise(Case("hang", told, (told,)), causes)
+    assert actions[0].startswith(first)
+    assert not any("Drain" in action for action in actions)
+
+
+def test_what_could_not_be_written_is_not_gone_on_from() -> None:
+    words = (Measure("storage", True), Measure("text", "OSError: [Errno 28] No space left on device"))
+    told = Finding("GD008", "n", Severity.WARNING, "m", Location(run="run", step=500), words)
+    for saved, goes_on in {
+        (400, 500): "the checkpoint of step 400: 100 steps",
+        (): "the last checkpoint that was written whole",
+    }.items():
+        facts = RunFacts("run", first_step=0, last_step=500, checkpoints=saved)
+        actions = advise(Case("abnormal_exit", told, (told,), facts=facts, onset=500), sure("storage_fault"))
+        assert actions[0].startswith("Free space")
+        assert goes_on in actions[1]
+
+
 def test_a_lone_gradient_jump_asks_for_no_rollback() -> None:
     evidence = (Measure("recovered", True), Measure("rows", 1), Measure("spikes", 1), Measure("loss_moved", False))
     lead = Finding("GD206", "gradient-spike", Severity.WARNING, "jumps", Location(run="run", step=36), evidence)
@@ -230,6 +261,14 @@ def ended(text: str, step: int | None = 500) -> tuple[str, ...]:
         ("ModuleNotFoundError: No module named 'apex'", "what is missing on every host"),
         ("OSError: [Errno 98] Address already in use", "MASTER_PORT"),
         ("OSError: [Errno 28] No space left on device", "Free space"),
+        (
+            "RuntimeError: PytorchStreamWriter failed writing file data/1: file write failed",
+            "health of the file system",
+        ),
+        (
+            "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-1, error: No space left on device",
+            "shared memory",
+        ),
         ("RuntimeError: CUDA error: device-side assert triggered", "CUDA_LAUNCH_BLOCKING"),
         ("exitcode : -9 (pid: 3021)", "out-of-memory killer"),
         ("Signals.SIGSEGV: 11 Segmentation fault (core dumped)", "backtrace"),

@@ -183,7 +183,7 @@ def test_titles_say_what_the_finding_is() -> None:
     assert incidents(finding("GD111", 100))[0].title == "Validation loss is not finite from step 100"
     assert incidents(finding("GD605", 100, severity=INFO))[0].title == "GPU runs hot from step 100"
     assert incidents(finding("GD404", None))[0].title == "GD404 is seen"
-    assert incidents(finding("GD008", 100))[0].title == "The run ended abnormally at step 100"
+    assert incidents(finding("GD008", 100, rank=3))[0].title == "GD008 is seen (rank 3)"
 
 
 def test_steps_that_have_more_to_do_are_named_so() -> None:
@@ -632,3 +632,27 @@ def test_gradients_that_grow_where_one_rank_leaves_are_that_ranks() -> None:
     assert found.causes[0].cause == "silent_data_corruption"
     (before,) = incidents(grown, finding("GD402", 340, 353, rank=1))
     assert before.pattern == "gradient_explosion"
+
+
+def test_who_waits_leads_who_gave_up_and_what_came_first_leads_both() -> None:
+    waits = finding("GD009", 100, evidence=(Measure("timeouts", 7), Measure("waited", 600.0, "s")))
+    gave_up = finding("GD008", 100, evidence=(Measure("kind", "nccl_timeout"),))
+    assert [i.pattern for i in incidents(gave_up, waits)] == ["hang"]
+    culprit = replace(waits, evidence=(*waits.evidence, Measure("culprit_rank", 3)))
+    first = finding("GD008", 100, evidence=(Measure("first_error", True), Measure("storage", True)))
+    (incident,) = incidents(first, culprit)
+    assert incident.pattern == "abnormal_exit"
+    assert incident.causes[0].cause == "storage_fault"
+    assert incident.causes[0].band == "high"
+
+
+def test_a_run_that_ended_costs_what_is_trained_again_and_waited_for() -> None:
+    end = finding("GD008", 1000)
+    facts = RunFacts("run", last_step=1000, step_seconds=2.0, ranks=8, checkpoints=(500, 900))
+    assert incidents(end, facts=facts)[0].cost == Cost(100, 200.0, 0.444)
+    assert incidents(end, facts=replace(facts, checkpoints=()))[0].cost == Cost()
+    waits = finding("GD009", 1000, evidence=(Measure("timeouts", 1), Measure("waited", 600.0, "s")))
+    assert incidents(end, waits, facts=facts)[0].cost == Cost(100, 800.0, 1.778)
+    assert incidents(end, facts=replace(facts, checkpoints=(1000,)))[0].cost == Cost()
+    half = finding("GD008", 1000, evidence=(Measure("storage", True),))
+    assert incidents(half, facts=replace(facts, checkpoints=(900, 1000)))[0].cost.steps == 100
