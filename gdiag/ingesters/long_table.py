@@ -51,7 +51,7 @@ def widened(frame: pl.DataFrame, line: str | None, options: Options) -> tuple[pl
         options: what the user says of columns.
     """
     key = next((n for n, k in frame.schema.items() if k == pl.String and simplify(n) in _KEYS), None)
-    value = next((n for n in frame.columns if simplify(n) in _VALUES and values.are_numbers(frame[n])), None)
+    value = _value(frame)
     if key is None or value is None or claims.known(frame.columns, options) & (_METRICS - {"step_time"}):
         return frame, []
     lost = next((n for n in frame.columns if simplify(n) == "is_nan"), None)
@@ -79,11 +79,26 @@ def widened(frame: pl.DataFrame, line: str | None, options: Options) -> tuple[pl
     index = [*places, _ROW]
     first = told.group_by(index, maintain_order=True).agg(pl.col(rest).first())
     wide = told.select(*index, _NAME, value).pivot(on=_NAME, index=index, values=value, aggregate_function="first")
+    wide = wide.with_columns(_numbers(wide[n]) for n, k in wide.schema.items() if k == pl.String and n not in index)
     joined = first.join(wide, on=index, how="left", nulls_equal=True, maintain_order="left").drop(_ROW)
     if line is not None and line in joined.columns:
         joined = joined.sort(line, maintain_order=True)
     count = wide.width - len(index)
     return joined, [f"a value a row, named by {values.escape(key, 40)}: {count} metrics side by side", *notes]
+
+
+def _value(frame: pl.DataFrame) -> str | None:
+    """The column of the values: one of numbers, else one of text that holds numbers, for other metrics are words."""
+    named = [n for n in frame.columns if simplify(n) in _VALUES]
+    told = (n for n in named if values.are_numbers(frame[n]))
+    mixed = (n for n in named if frame.schema[n] == pl.String and values.numbers(frame[n]).series.count())
+    return next(told, None) or next(mixed, None)
+
+
+def _numbers(column: pl.Series) -> pl.Series:
+    """A metric out of a column of text: as numbers where it holds nothing else."""
+    numbers = column.cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == column.null_count() else column
 
 
 def _left_out(named: pl.DataFrame, unnamed: pl.Expr, taken: pl.Expr) -> list[str]:

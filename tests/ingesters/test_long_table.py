@@ -123,3 +123,18 @@ def test_what_has_no_place_in_the_wide_table_is_told(tmp_path: Path) -> None:
     notes = " · ".join(records.sources[0].notes)
     assert "rows without a name for their value, left out: 10" in notes
     assert "values named like a column of the table itself (timestamp), left out: 5" in notes
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_words_among_the_values_cost_none_of_the_numbers(tmp_path: Path, kind: str) -> None:
+    words = [{"step": 7, "timestamp": 1.6e9, "tag": "host", "value": "node07"}]
+    told = [row | {"value": "oops"} if row["tag"] == "train/loss" and row["step"] == 3 else row for row in rows("tag", "value")]
+    path = tmp_path / f"metrics.{kind}"
+    if kind == "csv":
+        pl.DataFrame([*told, *words], infer_schema_length=None, strict=False).write_csv(path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in [*told, *words]))
+    records = load([path])
+    assert records.steps["loss"].drop_nulls().to_list() == [3 - s / 50 for s in range(COUNT) if s != 3]
+    assert records.steps["lr"].count() == COUNT
+    assert records.rejects.select("reason", "text").rows() == [("no number in column train/loss", "oops")]
