@@ -12,7 +12,7 @@ import polars as pl
 from gdiag.ingesters import layer_names, parts, splits, values
 from gdiag.ingesters.alias_table import RANK, RUN
 from gdiag.ingesters.aliases import Claim, claim, family, simplify
-from gdiag.ingesters.ranks import split_rank
+from gdiag.ingesters.ranks import are_ranks, split_rank
 from gdiag.ingesters.reading import Options
 from gdiag.schema import Quantity
 
@@ -72,7 +72,7 @@ def plan(frame: pl.DataFrame, names: list[str], options: Options) -> Plan:
         if name in mapped:
             rivals.setdefault((None, mapped[name]), []).append((Claim(mapped[name], -1), name))
             continue
-        if simplify(name) in RANK and schema[name].is_numeric() and chosen.rank is None:
+        if simplify(name) in RANK and chosen.rank is None and are_ranks(frame[name]):
             chosen.rank = name
             continue
         if simplify(name) in RUN and chosen.run is None and schema[name] in (pl.String, pl.Int64):

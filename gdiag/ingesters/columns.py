@@ -14,7 +14,7 @@ from gdiag.ingesters import claims, derived, layer_places, long_table, opened, p
 from gdiag.ingesters.aliases import Claim, claim
 from gdiag.ingesters.claims import Plan
 from gdiag.ingesters.objectives import adversaries, variational
-from gdiag.ingesters.ranks import labelled, with_rank_rows
+from gdiag.ingesters.ranks import labelled, of_cells, with_rank_rows
 from gdiag.ingesters.reading import Options, Reading
 from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps, is_step, several_runs, whole_steps
 from gdiag.model import Source, Value
@@ -112,6 +112,15 @@ class _Reader:
         self.notes.extend(parsed.notes)
         return parsed.series
 
+    def ranks(self, original: str) -> pl.Series:
+        """The rank of each row, Int32."""
+        cells = self.frame[original]
+        found = of_cells(cells)
+        bad = found.is_null() & values.told(cells)
+        if bad.any():
+            self.bad.append(values.rejected(self.lines.filter(bad), cells.filter(bad), original, "rank"))
+        return found
+
 
 def _read(plan: Plan, reader: _Reader) -> tuple[pl.DataFrame, dict[int, dict[str, pl.Series]]]:
     """Key columns and every metric under its canonical name; series of single ranks beside them."""
@@ -144,7 +153,7 @@ def _read(plan: Plan, reader: _Reader) -> tuple[pl.DataFrame, dict[int, dict[str
     }
     rank = pl.lit(None, pl.Int32)
     if plan.rank is not None:
-        rank = pl.lit(values.integers(reader.frame[plan.rank]).cast(pl.Int32, strict=False))
+        rank = pl.lit(reader.ranks(plan.rank))
     run = pl.lit(None, pl.String) if plan.run is None else pl.lit(reader.frame[plan.run].cast(pl.String))
     return pl.DataFrame({LINE: reader.lines, **out}).with_columns(rank=rank, run=run), ranked
 

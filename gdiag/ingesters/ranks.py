@@ -9,10 +9,18 @@ from typing import Final
 import polars as pl
 
 from gdiag.ingesters.aliases import LONGEST_NAME
-from gdiag.ingesters.values import whole
+from gdiag.ingesters.values import told, whole
 
 _FIRST: Final = re.compile(r"^(?:.*/)?rank[_\- ]?(\d+)[/_.: ](.+)$", re.IGNORECASE)
 _LAST: Final = re.compile(r"^(.+?)[/_.: \[(]+rank[_\- =]?(\d+)[\])]?$", re.IGNORECASE)
+
+_SPOKEN: Final = (
+    r"(?i)^[\s'\"\[(]*(?:(?:global|world|local)[ _]?)?(?:rank|worker|proc(?:ess)?|gpu|cuda|device|node|host)?[\s_:=#-]*"
+    r"(\d{1,7})(?:\.0+)?(?:\s*(?:/|of)\s*\d+)?[\s'\"\])]*$"
+)
+"""A rank as programs write one: `3`, `rank3`, `rank_3`, `[Rank 3]`, `cuda:3`, `3/8`."""
+_ARE: Final = 0.5
+"""Share of a column's words from which they are ranks."""
 
 _LACKING: Final = 0.9
 """Share of the steps with unlabelled rows that have one for each rank they lack, from which these rows lost their label."""
@@ -29,6 +37,22 @@ def split_rank(name: str) -> tuple[int | None, str]:
     if (matched := _LAST.match(name)) and (rank := whole(matched.group(2), bits=32)) is not None:
         return rank, matched.group(1)
     return None, name
+
+
+def are_ranks(column: pl.Series) -> bool:
+    """Whether a column called after ranks holds some: numbers, or words that mostly bear one."""
+    if column.dtype != pl.String:
+        return column.dtype.is_numeric()
+    found = of_cells(column).count()
+    return bool(found) and found >= _ARE * int(told(column).sum())
+
+
+def of_cells(column: pl.Series) -> pl.Series:
+    """The rank of each cell, Int32; null where there is none."""
+    if column.dtype == pl.String:
+        column = column.str.extract(_SPOKEN)
+    number = column.cast(pl.Float64, strict=False)
+    return pl.select(pl.when(number.is_finite()).then(number)).to_series().cast(pl.Int32, strict=False)
 
 
 def with_rank_rows(data: pl.DataFrame, ranked: Mapping[int, Mapping[str, pl.Series]]) -> pl.DataFrame:

@@ -164,11 +164,6 @@ def as_number(text: str) -> float | None:
         return _SPECIAL.get(text.lower())
 
 
-def integers(column: pl.Series) -> pl.Series:
-    """A column of small whole numbers as Int64; what is none is null."""
-    return numbers(column).series.cast(pl.Int64, strict=False)
-
-
 def whole(text: str, *, bits: int = 64) -> int | None:
     """A whole number in ASCII digits that a signed column of so many bits holds, else None.
 
@@ -220,9 +215,9 @@ def open_infinities(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def rejected(lines: pl.Series, texts: pl.Series, name: str) -> pl.DataFrame:
-    """Rows of `rejects` for cells that are no number."""
-    reason = f"no number in column {escape(name, 60)}"
+def rejected(lines: pl.Series, texts: pl.Series, name: str, what: str = "number") -> pl.DataFrame:
+    """Rows of `rejects` for cells that are no number, or not what else they should be."""
+    reason = f"no {what} in column {escape(name, 60)}"
     return pl.DataFrame(
         {"line": lines, "reason": [reason] * lines.len(), "text": [escape(str(text)) for text in texts.to_list()]},
         schema={"line": pl.Int64, "reason": pl.String, "text": pl.String},

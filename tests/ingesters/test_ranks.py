@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdiag.ingesters.ranks import labelled, split_rank
+from gdiag.ingesters import load
+from gdiag.ingesters.ranks import are_ranks, labelled, of_cells, split_rank
 
 STEPS, RANKS = 40, 4
 
@@ -64,3 +67,24 @@ def test_several_lost_labels_of_ranks_out_of_order_are_left_out() -> None:
     assert found["rank"].null_count() == 0
     assert found.height == held.height - 16
     assert notes[-1] == "16 rows without a rank are left out: their steps lack several ranks"
+
+
+@pytest.mark.parametrize("form", ["{}", "rank{}", "rank_{}", "[Rank {}]", "cuda:{}", "{}/4", "worker-{}", " {} ", "{}.0"])
+def test_ranks_as_programs_write_them(form: str) -> None:
+    cells = pl.Series("rank", [form.format(rank) for rank in range(RANKS)])
+    assert are_ranks(cells)
+    assert of_cells(cells).to_list() == [*range(RANKS)]
+
+
+def test_words_are_no_ranks() -> None:
+    assert not are_ranks(pl.Series("worker", ["alpha", "beta", "gamma 3 x", None]))
+
+
+def test_a_cell_that_names_no_rank_is_told_and_its_row_found(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    told = [{"step": s, "rank": f"rank{r}", "loss": 3 - s / 50 + r / 100} for s in range(STEPS) for r in range(RANKS)]
+    told[3 * RANKS + 1]["rank"] = "?"
+    path.write_text("".join(json.dumps(row) + "\n" for row in told))
+    records = load([path])
+    assert records.steps["rank"].to_list() == [*range(RANKS)] * STEPS
+    assert records.rejects.select("line", "reason", "text").rows() == [(3 * RANKS + 2, "no rank in column rank", "?")]
