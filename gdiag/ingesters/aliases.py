@@ -17,6 +17,8 @@ _PREFIX = re.compile(
     r"monitoring|main|throughput|device|speed|time|log|global|data|memory|misc|state|debug|losses|lr|rl|actor)_(?=.)"
 )
 _OF_A_PART = re.compile(r"^(?:rl|actor)_")
+WEAK: Final = 500
+"""Rank from which a name is only like those of its metric."""
 _PART: Final = 200
 """A loss with such a prefix is one of several: a total is the better one."""
 _EVAL = re.compile(
@@ -87,6 +89,14 @@ def claim(name: str) -> Claim | None:
     return None
 
 
+def stem(name: str) -> str:
+    """A name without prefixes that say where it was logged: `train/Loss` → loss."""
+    text = simplify(name[:LONGEST_NAME])
+    while (cut := _PREFIX.sub("", text, count=1)) != text:
+        text = cut
+    return text.replace("_", "")
+
+
 def family(name: str) -> Claim | None:
     """The weak reading of a name that is like many: `lr-AdamW/pg1`, `train/box_loss`."""
     if len(name) > LONGEST_NAME:
@@ -94,7 +104,7 @@ def family(name: str) -> Claim | None:
     text = simplify(name)
     for pattern, canonical in _FAMILIES:
         if pattern.search(text) and not _EVAL.search(text) and not _NO_LOSS.search(text):
-            penalty = 700 if canonical == "loss" else 500
+            penalty = WEAK + 200 if canonical == "loss" else WEAK
             return Claim(canonical, penalty + len(text) + (0 if "total" in text else 50))
     return None
 

@@ -11,13 +11,18 @@ import polars as pl
 
 from gdiag.ingesters import layer_names, parts, splits, values
 from gdiag.ingesters.alias_table import RANK, RUN
-from gdiag.ingesters.aliases import Claim, claim, family, simplify
+from gdiag.ingesters.aliases import WEAK, Claim, claim, family, simplify, stem
 from gdiag.ingesters.ranks import are_ranks, split_rank
 from gdiag.ingesters.reading import Options
 from gdiag.schema import Quantity
 
 _SHARE: Final = 0.1
 """A better-named column with under this share of the fullest rival's values is a summary row, not the series."""
+
+_ROWS: Final = 3
+"""Rows from which a column is no summary at the end of a run."""
+_OF_MANY_KINDS: Final = frozenset({"step", "time", "elapsed", "loss", "eval_loss"})
+"""Metrics whose names may tell other quantities."""
 
 _ABOVE: Final = 1.5
 """How far above another group's rate the first one of a group that is warmed down lies; Ultralytics' defaults give 0.1 against 0."""
@@ -28,6 +33,8 @@ class Plan:
     """Which column becomes what."""
 
     metrics: dict[str, tuple[str, Claim]] = field(default_factory=dict)
+    renamed: dict[str, list[tuple[str, Claim]]] = field(default_factory=dict)
+    """Metric → other columns that hold it where its own does not: it was renamed on the way."""
     layers: dict[str, tuple[Quantity, str]] = field(default_factory=dict)
     layer_sources: dict[str, str] = field(default_factory=dict)
     per_rank: dict[int, dict[str, tuple[str, Claim]]] = field(default_factory=dict)
@@ -118,9 +125,42 @@ def _choose(plan: Plan, frame: pl.DataFrame, rivals: dict[tuple[int | None, str]
         found, name = ranked[0]
         if rank is None:
             plan.metrics[canonical] = (name, found)
+            plan.renamed[canonical] = _renamed(frame, name, found, candidates)
         else:
             plan.per_rank.setdefault(rank, {})[canonical] = (name, found)
-        plan.unmapped.extend(n for _, n in candidates if n != name)
+        used = {name, *(n for n, _ in plan.renamed.get(canonical, ()))} if rank is None else {name}
+        plan.unmapped.extend(n for _, n in candidates if n not in used)
+
+
+def _renamed(
+    frame: pl.DataFrame, name: str, found: Claim, candidates: Sequence[tuple[Claim, str]]
+) -> list[tuple[str, Claim]]:
+    """The columns of the same metric that are empty where this one is not, behind or above all of it.
+
+    A logger that was changed between two starts writes `loss` here and `train/loss` there. Columns whose names differ only
+    in case may take turns. Losses, steps and clocks of other names may be others.
+    """
+    if found.rank < 0 or len(candidates) < 2:
+        return []
+    filled = frame[name].is_not_null()
+    joined: list[tuple[str, Claim]] = []
+    for other, its in candidates:
+        if its == name or other.rank >= WEAK or found.rank >= WEAK or filled.all():
+            continue
+        more = frame[its].is_not_null()
+        if int(more.sum()) < _ROWS or (more & filled).any():
+            continue
+        alike = found.canonical not in _OF_MANY_KINDS or stem(its) == stem(name)
+        if simplify(its) == simplify(name) or (alike and _apart(filled, more)):
+            joined.append((its, other))
+            filled |= more
+    return joined
+
+
+def _apart(one: pl.Series, other: pl.Series) -> bool:
+    """Whether the rows of one mask all stand above or all below those of the other."""
+    a, b = one.arg_true(), other.arg_true()
+    return bool(a.len() and b.len()) and (a[-1] < b[0] or b[-1] < a[0])
 
 
 def _warms_down(name: str, ends: Mapping[str, tuple[float, float] | None]) -> bool:

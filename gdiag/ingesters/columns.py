@@ -128,6 +128,11 @@ def _read(plan: Plan, reader: _Reader) -> tuple[pl.DataFrame, dict[int, dict[str
     asked = frozenset(plan.metrics)
     for wanted, (original, found) in list(plan.metrics.items()):
         series = reader.read(wanted, original, found)
+        for name, its in plan.renamed.get(wanted, ()):
+            more = reader.read(wanted, name, its)
+            series = series.fill_null(more)
+            named = values.escape(original, 40), values.escape(name, 40)
+            reader.notes.append(f"{wanted} is read from {named[0]} and, in {more.count():,} rows, from {named[1]}")
         canonical = derived.read_clock(wanted, series)
         if canonical != wanted:
             del plan.metrics[wanted]

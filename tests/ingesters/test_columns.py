@@ -325,3 +325,54 @@ def test_parts_of_a_loss_that_are_not_finite_are_said_where_no_check_sees_them(t
     assert "smooth_l1 (9)" in said
     assert "box_loss (1)" in said
     assert "mAP" not in said
+
+
+def switched(first: str, then: str, *, at: int = 20, until: int = 40, overlap: int = 0) -> pl.DataFrame:
+    """Forty rows whose values stand under one name up to a row and under another one from there."""
+    cells = [3 - i / 50 for i in range(40)]
+    one = [c if i < at + overlap else None for i, c in enumerate(cells)]
+    other = [c if at <= i < until else None for i, c in enumerate(cells)]
+    return pl.DataFrame({"step": [float(i) for i in range(40)], first: one, then: other})
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "metric"),
+    [
+        ("loss", "train/loss", "loss"),
+        ("train_loss", "loss", "loss"),
+        ("lr", "learning_rate", "lr"),
+        ("grad_norm", "gnorm", "grad_norm"),
+    ],
+)
+def test_a_column_that_was_renamed_goes_on(first: str, then: str, metric: str) -> None:
+    got = canonicalise(switched(first, then), Options(), None)
+    assert got.steps[metric].to_list() == [3 - i / 50 for i in range(40)]
+    assert not got.unmapped
+    assert any("in 20 rows, from" in note for note in got.notes)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        switched("loss", "train_loss", at=38),  # a summary at the end
+        switched("loss", "train_loss", overlap=1),
+        switched("mlm_loss", "policy_loss"),
+        switched("loss", "box_loss"),
+    ],
+)
+def test_other_columns_are_no_renamed_ones(frame: pl.DataFrame) -> None:
+    got = canonicalise(frame, Options(), None)
+    assert not any("rows, from" in note for note in got.notes)
+    assert len(got.unmapped) == 1
+
+
+def test_names_that_differ_in_case_take_turns() -> None:
+    odd = {name: [2.0 if i % 2 == at else None for i in range(20)] for at, name in enumerate(("loss", "Loss"))}
+    frame = pl.DataFrame({"step": [float(i) for i in range(20)], **odd})
+    assert canonicalise(frame, Options(), None).steps["loss"].to_list() == [2.0] * 20
+
+
+def test_a_step_that_was_renamed_goes_on() -> None:
+    first, then = ([float(i) if (i < 20) is early else None for i in range(40)] for early in (True, False))
+    frame = pl.DataFrame({"loss": [2.0] * 40, "step": first, "global_step": then})
+    assert canonicalise(frame, Options(), None).steps["step"].to_list() == [*range(40)]

@@ -128,7 +128,10 @@ def test_what_has_no_place_in_the_wide_table_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_words_among_the_values_cost_none_of_the_numbers(tmp_path: Path, kind: str) -> None:
     words = [{"step": 7, "timestamp": 1.6e9, "tag": "host", "value": "node07"}]
-    told = [row | {"value": "oops"} if row["tag"] == "train/loss" and row["step"] == 3 else row for row in rows("tag", "value")]
+    told = [
+        row | {"value": "oops"} if row["tag"] == "train/loss" and row["step"] == 3 else row
+        for row in rows("tag", "value")
+    ]
     path = tmp_path / f"metrics.{kind}"
     if kind == "csv":
         pl.DataFrame([*told, *words], infer_schema_length=None, strict=False).write_csv(path)

@@ -69,7 +69,9 @@ def test_several_lost_labels_of_ranks_out_of_order_are_left_out() -> None:
     assert notes[-1] == "16 rows without a rank are left out: their steps lack several ranks"
 
 
-@pytest.mark.parametrize("form", ["{}", "rank{}", "rank_{}", "[Rank {}]", "cuda:{}", "{}/4", "worker-{}", " {} ", "{}.0"])
+@pytest.mark.parametrize(
+    "form", ["{}", "rank{}", "rank_{}", "[Rank {}]", "cuda:{}", "{}/4", "worker-{}", " {} ", "{}.0"]
+)
 def test_ranks_as_programs_write_them(form: str) -> None:
     cells = pl.Series("rank", [form.format(rank) for rank in range(RANKS)])
     assert are_ranks(cells)
