@@ -16,7 +16,7 @@ from gdiag.ingesters.claims import Plan
 from gdiag.ingesters.objectives import adversaries, variational
 from gdiag.ingesters.ranks import labelled, of_cells, with_rank_rows
 from gdiag.ingesters.reading import Options, Reading
-from gdiag.ingesters.rows import coalesce, drop_empty, fill_steps, is_step, several_runs, whole_steps
+from gdiag.ingesters.rows import coalesce, drop_empty, repeated, steps_of
 from gdiag.model import Source, Value
 from gdiag.schema import KEYS, STEP_METRICS, LayerColumn, empty
 
@@ -77,13 +77,14 @@ def canonicalise(frame: pl.DataFrame, options: Options, line: str | None = LINE)
         data = drop_empty(data, (LINE, "rank", "run"))
     run_name, data = _one_run(data, plan.run)
     columns = {c: original for c, (original, _) in plan.metrics.items()}
-    data, step_notes = _steps(data, columns)
+    data, step_notes = steps_of(data, columns)
     data, events = splits.take_checkpoints(data)
     if ranked:
         data = with_rank_rows(data, ranked)
     elif plan.rank is not None:
         data, said = labelled(data)
         step_notes += said
+    step_notes += repeated(data)
     data = derived.derive(data, columns, {c: claim for c, (_, claim) in plan.metrics.items()}, reader.notes)
     steps, layers = _split(coalesce(data), list(plan.layers))
     columns.update(_examples(plan))
@@ -250,32 +251,6 @@ def _one_run(data: pl.DataFrame, column: str | None) -> tuple[str | None, pl.Dat
     if distinct.len() == 1:
         return str(distinct[0]), data.with_columns(run=pl.lit(None, pl.String))
     return None, data.with_columns(pl.col("run").forward_fill())
-
-
-def _steps(data: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFrame, list[str]]:
-    """`step` as Int64: the step column, else whole epochs, else the row's number."""
-    notes: list[str] = []
-    if "step" in data.columns:
-        if is_step(data["step"]).any():
-            data, said = whole_steps(data)
-            if said and data["epoch"].count():
-                columns.setdefault("epoch", columns["step"])
-            filled, more = fill_steps(data)
-            return filled, [*said, *more]
-        if data["step"].count():
-            notes = ["no step is a finite number below 2^62"]
-    data = data.drop("step", strict=False)
-    columns.pop("step", None)
-    if "epoch" in data.columns:
-        epoch = data["epoch"]
-        whole = epoch.drop_nulls()
-        if whole.len() and bool((whole == whole.round()).all()) and 3 * whole.rle_id().n_unique() > whole.len():
-            columns["step"] = columns["epoch"]
-            filled, said = fill_steps(data.with_columns(step=pl.col("epoch")))
-            return filled, [*notes, *said, "no step column: epochs are used as steps"]
-    number = pl.int_range(pl.len(), dtype=pl.Int64)
-    numbered = data.with_columns(step=number.over("run") if several_runs(data) else number)
-    return numbered, [*notes, "no step column: rows are numbered from 0"]
 
 
 def _split(data: pl.DataFrame, layer_columns: list[str]) -> tuple[pl.DataFrame, pl.DataFrame | None]:

@@ -22,6 +22,8 @@ _SHARED: Final = (
     "seq_len",
 )
 """Metrics that any row may carry and that do not make it a training row."""
+_CLOCKS: Final = ("time", "elapsed")
+"""Metrics that differ where a row is written twice."""
 _FRACTIONS: Final = 0.25
 """Share of fractions among steps from which they are no damage: of steps of a half every other one is whole."""
 _OFF: Final = 0.05
@@ -39,6 +41,32 @@ _SHOWN: Final = 3
 def is_step(step: pl.Series) -> pl.Series:
     """Which numbers can be a step: finite, and the difference of any two fits 64 bits."""
     return (step.is_finite() & (step.abs() < 2**62)).fill_null(False)
+
+
+def steps_of(data: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFrame, list[str]]:
+    """`step` as Int64: the step column, else whole epochs, else the row's number."""
+    notes: list[str] = []
+    if "step" in data.columns:
+        if is_step(data["step"]).any():
+            data, said = whole_steps(data)
+            if said and data["epoch"].count():
+                columns.setdefault("epoch", columns["step"])
+            filled, more = fill_steps(data)
+            return filled, [*said, *more]
+        if data["step"].count():
+            notes = ["no step is a finite number below 2^62"]
+    data = data.drop("step", strict=False)
+    columns.pop("step", None)
+    if "epoch" in data.columns:
+        epoch = data["epoch"]
+        whole = epoch.drop_nulls()
+        if whole.len() and bool((whole == whole.round()).all()) and 3 * whole.rle_id().n_unique() > whole.len():
+            columns["step"] = columns["epoch"]
+            filled, said = fill_steps(data.with_columns(step=pl.col("epoch")))
+            return filled, [*notes, *said, "no step column: epochs are used as steps"]
+    number = pl.int_range(pl.len(), dtype=pl.Int64)
+    numbered = data.with_columns(step=number.over("run") if several_runs(data) else number)
+    return numbered, [*notes, "no step column: rows are numbered from 0"]
 
 
 def fill_steps(data: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
@@ -120,6 +148,27 @@ def drop_empty(data: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     if any(data[name].null_count() == 0 for name in rest[:64]):
         return data
     return data.filter(pl.any_horizontal(pl.col(rest).is_not_null()))
+
+
+def repeated(data: pl.DataFrame) -> list[str]:
+    """A note about rows that say once more what the row above them says of the same step, but for the clock."""
+    keys = [name for name in ("run", "rank", "step") if name in data.columns]
+    if data.height < 2:
+        return []
+    same = pl.all_horizontal(pl.col(keys).eq_missing(pl.col(keys).shift())) & (pl.int_range(pl.len()) > 0)
+    at = data.select(same).to_series().arg_true()
+    told = [name for name in data.columns if name not in (*_KEYS, *_CLOCKS)]
+    if not at.len() or not told:
+        return []
+    rows, above = data[at].select(told), data[at - 1].select(told)
+    alike = rows.select(
+        pl.all_horizontal(pl.col(name).eq_missing(above[name]) for name in told)
+        & pl.any_horizontal(pl.col(told).is_not_null())
+    )
+    count = int(alike.to_series().sum())
+    if not count:
+        return []
+    return [f"{count:,} {'row only repeats' if count == 1 else 'rows only repeat'} the one above, of the same step"]
 
 
 def coalesce(data: pl.DataFrame) -> pl.DataFrame:
