@@ -75,7 +75,7 @@ def canonicalise(frame: pl.DataFrame, options: Options, line: str | None = LINE)
     if not ranked:
         data = splits.without_others(data, frame)
         data = drop_empty(data, (LINE, "rank", "run"))
-    run_name, data = _one_run(data, plan.run)
+    run_name, data = _one_run(data, plan.run, reader.notes)
     columns = {c: original for c, (original, _) in plan.metrics.items()}
     data, step_notes = steps_of(data, columns)
     data, events = splits.take_checkpoints(data)
@@ -243,13 +243,15 @@ def refuse_other(path: str, frame: pl.DataFrame, options: Options) -> None:
     raise InputError(f"{path} holds no loss, gradient norm or step in its columns: no training log")
 
 
-def _one_run(data: pl.DataFrame, column: str | None) -> tuple[str | None, pl.DataFrame]:
-    """A run column with one value names the file's only run."""
+def _one_run(data: pl.DataFrame, column: str | None, notes: list[str]) -> tuple[str | None, pl.DataFrame]:
+    """A run column with one value names the file's only run; of several a row without one takes that of the row before."""
     if column is None:
         return None, data
     distinct = data["run"].drop_nulls().unique()
     if distinct.len() == 1:
         return str(distinct[0]), data.with_columns(run=pl.lit(None, pl.String))
+    if distinct.len() and (lost := data["run"].null_count()):
+        notes.append(f"{lost:,} {'row' if lost == 1 else 'rows'} without a run: taken for the run of the row before")
     return None, data.with_columns(pl.col("run").forward_fill())
 
 

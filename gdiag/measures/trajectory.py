@@ -64,7 +64,8 @@ def trajectory(steps: pl.DataFrame) -> Trajectory:
     """Order a run's rows of `steps` (file order, all ranks): restarts, writers, each step once.
 
     Where a resumed run trained steps again, the later writing is used, column by column; several values of one step
-    inside one segment are averaged; where no row without a rank holds a column, the median over ranks stands for it.
+    inside one segment are averaged; where rows without a rank hold a column on few steps or none, the median over ranks
+    stands for it.
     """
     frame = steps.filter(pl.col("step").is_not_null())
     metrics = [c for c in frame.columns if c in STEP_METRICS and frame[c].count()]
@@ -74,10 +75,11 @@ def trajectory(steps: pl.DataFrame) -> Trajectory:
     frame, writers, unordered = _with_segments(frame)
     basis: Literal["reduced", "ranks"] = "reduced"
     if frame["rank"].count():
-        lead = frame.filter(pl.col("rank").is_null())
+        lead, ranked = frame.filter(pl.col("rank").is_null()), frame.filter(pl.col("rank").is_not_null())
         key = "loss" if "loss" in metrics else metrics[0] if metrics else "step"
-        basis = "reduced" if lead.height and lead[key].count() else "ranks"
-        frame = _reduced(frame, metrics)
+        held = {m for m in {key, *metrics} if _leads(lead, ranked, m)}
+        basis = "reduced" if key in held else "ranks"
+        frame = _reduced(lead, ranked, metrics, held)
     repeated, several = _doubled(frame)
     main = _longest_writer(frame) if writers > 1 else frame
     paths = [Path("trajectory", _merged(main, metrics), int(main["step"].min()))]  # type: ignore[arg-type]
@@ -129,16 +131,22 @@ def _sources_in_order(frame: pl.DataFrame) -> list[int | None]:
     return first.sort(by, maintain_order=True)["source"].to_list()
 
 
-def _reduced(frame: pl.DataFrame, metrics: list[str]) -> pl.DataFrame:
-    """Rows without rank: as logged where they hold a column, else the median over ranks of one segment and step."""
-    lead = frame.filter(pl.col("rank").is_null())
-    ranked = frame.filter(pl.col("rank").is_not_null())
-    held = {m for m in metrics if lead[m].count()}
+def _leads(lead: pl.DataFrame, ranked: pl.DataFrame, metric: str) -> bool:
+    """Whether rows without rank hold a column, on half of the steps at least on which ranks do."""
+    own, others = (rows.filter(pl.col(metric).is_not_null())["step"].n_unique() for rows in (lead, ranked))
+    return own > 0 and 2 * own >= others
+
+
+def _reduced(lead: pl.DataFrame, ranked: pl.DataFrame, metrics: list[str], held: set[str]) -> pl.DataFrame:
+    """Rows without rank as logged in the columns that they hold, elsewhere the median over ranks of one segment and step."""
     wanted = [m for m in metrics if m not in held and ranked[m].count()]
     medians = ranked.group_by("segment", "step", maintain_order=True).agg(
         pl.col("rank").first(), pl.col("source").first(), pl.col("line").first(), *(_over_ranks(m) for m in wanted)
     )
-    return pl.concat([lead, medians], how="diagonal") if lead.height else medians
+    if not lead.height:
+        return medians
+    lead = lead.with_columns(pl.lit(None, lead.schema[m]).alias(m) for m in wanted)
+    return pl.concat([lead, medians], how="diagonal")
 
 
 def _over_ranks(metric: str) -> pl.Expr:

@@ -376,3 +376,11 @@ def test_a_step_that_was_renamed_goes_on() -> None:
     first, then = ([float(i) if (i < 20) is early else None for i in range(40)] for early in (True, False))
     frame = pl.DataFrame({"loss": [2.0] * 40, "step": first, "global_step": then})
     assert canonicalise(frame, Options(), None).steps["step"].to_list() == [*range(40)]
+
+
+def test_rows_without_a_run_among_those_of_several_are_told() -> None:
+    frame = pl.DataFrame({"step": [1.0, 2.0] * 2, "loss": [2.0] * 4, "run": ["a", None, "b", None]})
+    got = canonicalise(frame, Options(), None)
+    assert got.steps["run"].to_list() == ["a", "a", "b", "b"]
+    assert "2 rows without a run: taken for the run of the row before" in got.notes
+    assert not canonicalise(frame.filter(pl.col("run").is_not_null()), Options(), None).notes

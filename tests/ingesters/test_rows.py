@@ -41,7 +41,7 @@ def test_rows_that_say_something_are_none(losses: list[float | None], steps: lis
 def test_a_table_with_rows_written_twice_says_so(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     lines = [json.dumps({"step": s, "loss": 3 - s / 50}) + "\n" for s in range(40)]
-    path.write_text("".join(lines[:20] + [lines[19], lines[19]] + lines[20:]))
+    path.write_text("".join([*lines[:20], lines[19], lines[19], *lines[20:]]))
     assert any(SAID in note and note.startswith("2 ") for note in load([path]).sources[0].notes)
     path.write_text("".join(lines))
     assert not any(SAID in note for note in load([path]).sources[0].notes)

@@ -84,6 +84,17 @@ def test_reduced_rows_go_before_ranks() -> None:
     assert found.paths[0].frame.select("loss", "step_time").rows() == [(1.0, 3.0)]
 
 
+@pytest.mark.parametrize(("every", "basis"), [(2, "reduced"), (3, "ranks")])
+def test_reduced_rows_on_few_steps_leave_the_loss_to_the_ranks(every: int, basis: str) -> None:
+    rows = [(s, r) for s in range(30) for r in (0, 1, None) if r is not None or s % every == 0]
+    step, rank = [s for s, _ in rows], [r for _, r in rows]
+    found = trajectory(table(step, rank=rank, loss=[9.0 if r is None else 1.0 + r for r in rank]))
+    assert found.basis == basis
+    curve = found.paths[0].curve("loss")
+    assert curve.step.tolist() == [*range(0, 30, 1 if basis == "ranks" else every)]
+    assert set(curve.value.tolist()) == {1.5 if basis == "ranks" else 9.0}
+
+
 def test_two_sources_with_other_columns_are_joined() -> None:
     a = table(list(range(10)), loss=[1.0] * 10)
     b = table(list(range(10)), lr=[0.1] * 10).with_columns(source=pl.lit(1, pl.Int32))
