@@ -18,6 +18,7 @@ from gdiag.ingesters.twins import Shelf
 from gdiag.ingesters.values import whole
 
 _RANK: Final = re.compile(r"(?:rank|worker|proc|process|gpu)[-_.]?(\d+)", re.IGNORECASE)
+_DIGITS: Final = re.compile(r"\d+")
 _GAP: Final = 10
 """A run goes on when the next file starts within so many logging intervals."""
 
@@ -106,7 +107,12 @@ def _rank_files(readings: list[Reading], main: list[int]) -> list[list[int]]:
 def _wandb_folders(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]:
     """What lies in `files` beside a binary wandb file is of its run: the console counts the same steps in its own way."""
     folders = [PurePath(readings[run[0]].source.path).parent for run in runs]
-    owners = {folder / "files": run for folder, run in zip(folders, runs, strict=True) if _is_wandb(readings[run[0]])}
+    owners: dict[PurePath, list[int]] = {}
+    for folder, run in zip(folders, runs, strict=True):
+        # The folder of a run ends with its id, as the name of its file does, whatever else was put into it.
+        own = folder.name.endswith(PurePath(readings[run[0]].source.path).stem.rpartition("-")[2])
+        if _is_wandb(readings[run[0]]) and (own or folder / "files" not in owners):
+            owners[folder / "files"] = run
     kept: list[list[int]] = []
     for folder, run in zip(folders, runs, strict=True):
         if folder not in owners:
@@ -172,7 +178,7 @@ def _restarts(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]
     kept: list[list[int]] = []
     alike: dict[str, list[tuple[list[int], tuple[int, int, int]]]] = {}
     for run in runs:
-        named = alike.setdefault(re.sub(r"\d+", "", readings[run[0]].source.path), [])
+        named = alike.setdefault(_but_for_numbers(readings[run[0]]), [])
         own = ranges[run[0]]
         at = next((n for n in reversed(range(len(named))) if _continues(named[n][1], own)), None)
         if at is None:
@@ -182,6 +188,13 @@ def _restarts(readings: list[Reading], runs: list[list[int]]) -> list[list[int]]
             named[at][0].extend(run)
             named[at] = named[at][0], own
     return sorted(kept)
+
+
+def _but_for_numbers(reading: Reading) -> str:
+    """A file's place without numbers; a wandb file is called by its run's id, in which they are no count."""
+    place = PurePath(reading.source.path)
+    name = place.name if _is_wandb(reading) else _DIGITS.sub("", place.name)
+    return f"{_DIGITS.sub('', str(place.parent))}/{name}"
 
 
 def _continues(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:

@@ -6,6 +6,7 @@ import json
 import random
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from gdiag.errors import InputError
@@ -262,3 +263,19 @@ def test_a_resume_that_logs_no_metric_keeps_its_rows(tmp_path: Path) -> None:
     records = load([tmp_path])
     assert [run.id for run in records.runs] == ["run"]
     assert set(records.steps["step"]) == {*range(60)}
+
+
+@pytest.mark.parametrize(("one", "other"), [("k1", "z2"), ("12345678", "87654321")])
+@pytest.mark.parametrize("first", [0, 40])
+def test_two_runs_in_one_wandb_folder_are_told_apart(tmp_path: Path, one: str, other: str, first: int) -> None:
+    folder = tmp_path / "wandb" / f"run-20260101_120000-{one}"
+    (folder / "files").mkdir(parents=True)
+    for run, start, level in ((one, 0, 3.0), (other, first, 5.0)):
+        rows = [encoders.history({"_step": s, "loss": level - s / 100}) for s in range(start, start + 40)]
+        (folder / f"run-{run}.wandb").write_bytes(encoders.wandb_file(rows))
+    (folder / "files" / "output.log").write_text("".join(f"step {s} loss {3 - s / 100:.4f}\n" for s in range(0, 40, 2)))
+    records = load([tmp_path])
+    assert sorted(run.id for run in records.runs) == [f"run-{one}", f"run-{other}"]
+    assert records.steps.filter(pl.col("loss") < 3.1)["run"].unique().to_list() == [f"run-{one}"]
+    console = next(i for i, source in enumerate(records.sources) if source.path.endswith(".log"))
+    assert [run.id for run in records.runs if console in run.sources] == [f"run-{one}"]
