@@ -177,6 +177,8 @@ class Source:
     """Canonical name → name in the file."""
     notes: tuple[str, ...] = ()
     """What limits the reading: sampled, averaged, truncated, not understood."""
+    unused: tuple[str, ...] = ()
+    """Columns of numbers that nothing is made of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ _PLACED: Final = frozenset({"step", "lr", "step_time"})
 
 
 _OF_A_LOSS: Final = re.compile(r"loss|entropy|xent|nll|(?<![a-z])(?:l1|l2|kl|norm)(?![a-z])", re.IGNORECASE)
+_SHOWN: Final = 6
 _WILD: Final = 3
 """Columns that are named."""
 
@@ -183,7 +184,7 @@ def reading(
     refused = [part for part in (rejects, got.rejects) if part is not None and part.height]
     bad = pl.concat(refused).sort(LINE, maintain_order=True) if refused else None
     said = [*notes, *about_long, *about_rare, *got.notes, *listed]
-    if unmapped := [*unused, *got.unmapped, *more_lists, *idle]:
+    if unmapped := (*unused, *got.unmapped, *more_lists, *idle):
         shown = ", ".join(values.escape(name, 40) for name in unmapped[:4])
         more = f" and {len(unmapped) - 4} more" if len(unmapped) > 4 else ""
         what = "numeric column" if len(unmapped) == 1 else "numeric columns"
@@ -194,7 +195,7 @@ def reading(
     return Reading(
         source=Source(
             path, kind, rows, 0 if bad is None else bad[LINE].n_unique(), got.columns,
-            tuple(said),
+            tuple(said), unmapped,
         ),
         steps=got.steps, layers=got.layers, layer_columns=got.layer_columns, rejects=bad, run_name=got.run_name,
         events=got.events, config=config,
@@ -240,7 +241,10 @@ def refuse_other(path: str, frame: pl.DataFrame, options: Options) -> None:
     every = frozenset().union(*found)
     if every & _METRICS or "step" in every or (every & _PLACED and every & {"epoch", "time"}):
         return
-    raise InputError(f"{path} holds no loss, gradient norm or step in its columns: no training log")
+    names = [values.escape(name, 40) for name in frame.columns if name != LINE]
+    shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    hint = f" ({shown}); --map loss=NAME tells which of them is one" if names else ""
+    raise InputError(f"{path} holds no loss, gradient norm or step in its columns{hint}: no training log")
 
 
 def _one_run(data: pl.DataFrame, column: str | None, notes: list[str]) -> tuple[str | None, pl.DataFrame]:

@@ -15,6 +15,7 @@ from gdiag.ingesters.text import redact
 from gdiag.measures.runs import each
 from gdiag.model import Column, Report, Run, Skip, Table, Value
 from gdiag.schema import TABLES, Records
+from gdiag.tables.unknown_columns import unknown
 
 _REJECTS: Final = 20
 MEANING: Final = {
@@ -58,7 +59,7 @@ def examine(records: Records, analyzers: Sequence[Analyzer] = ANALYZERS) -> Repo
         else:
             fewest: list[str] = min(lacking, key=len, default=list(analyzer.NEEDS))
             unable.setdefault(absent(there, fewest), []).append(analyzer)
-    tables = [*_columns(records), _checks(able), _unlocking(unable), _rejects(records)]
+    tables = [*_columns(records), *unknown(records), _checks(able), _unlocking(unable), _rejects(records)]
     return Report(
         runs=tuple(runs),
         sources=records.sources,
