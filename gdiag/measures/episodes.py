@@ -20,6 +20,8 @@ SCALES = (4, 8, 16, 32)
 """Window lengths in rows."""
 WINSOR = 4.0
 """Deviations count up to this many standard deviations: a window of four needs all four rows raised."""
+LEAST_JUDGED = 30
+"""Rows before an episode that does not come back, from which their noise is known without those behind it."""
 DRIFT = 1.5
 MERGE_ROWS = 10
 
@@ -101,7 +103,9 @@ def scan(
     base = baseline(value)
     for turn in range(passes):
         z = (value - base.level) / base.scale
-        strength = _strength(z, warmup, threshold, _tail_share(z, masked, warmup) if turn else 0.0)
+        until = _same_noise(rows, episodes, warmup)
+        tail = _tail_share(z[:until], masked[:until], warmup) if turn else 0.0
+        strength = _strength(z, warmup, threshold, tail, until)
         episodes = _episodes(value, base, z, strength, warmup, threshold, least)
         again = np.zeros(rows, dtype=bool)
         for episode in episodes:
@@ -127,14 +131,20 @@ def _beyond_habit(
     return tuple(episode for episode in episodes if episode.z >= 8.0)
 
 
+def _same_noise(rows: int, episodes: tuple[Episode, ...], warmup: int) -> int:
+    """End of the rows whose noise is that around the level before: the first episode that does not come back, if there are enough."""
+    end = min((episode.onset for episode in episodes if not episode.recovered), default=rows)
+    return end if end >= warmup + LEAST_JUDGED else rows
+
+
 def _tail_share(z: Floats, masked: NDArray[np.bool_], warmup: int) -> float:
     """Share of rows outside episodes that are raised by over three standard deviations; 0.1 % for normal noise."""
     judged = z[warmup:][~masked[warmup:]]
     return float(np.mean(judged > 3.0)) if len(judged) else 0.0
 
 
-def _strength(z: Floats, warmup: int, threshold: float, tail: float) -> Floats:
-    """Largest of the forward windowed sums of winsorised deviations, each in its own robust standard deviations.
+def _strength(z: Floats, warmup: int, threshold: float, tail: float, until: int) -> Floats:
+    """Largest of the forward windowed sums of winsorised deviations, each in its own robust standard deviations up to row `until`.
 
     Sums are scaled down where so many rows of a window would be raised by chance alone, given the share `tail`, that the
     threshold proves nothing: noise with a heavy tail must fill a short window completely.
@@ -147,7 +157,7 @@ def _strength(z: Floats, warmup: int, threshold: float, tail: float) -> Floats:
         if 3 * width > rows:
             break
         sums = (total[width:] - total[:-width]) / np.sqrt(width)
-        judged = sums[warmup:] if len(sums) > warmup + width else sums
+        judged = sums[warmup : max(until - width, warmup + width)] if len(sums) > warmup + width else sums
         spread = max(1.0, 1.4826 * float(np.median(np.abs(judged - np.median(judged)))))
         needed = (WINSOR * _by_chance(rows, width, tail) - 1.0) / np.sqrt(width)
         best[: len(sums)] = np.maximum(best[: len(sums)], sums / max(spread, needed / threshold))
