@@ -7,8 +7,9 @@ of the same block and stays low.
 
 Why it matters: logits that grow make attention one-hot, its gradient vanish, and the loss jump; values above 100 call for
 QK-clip (Kimi K2), above 1,000 runs have been lost, near 10,000 small models fail. It begins in one layer: the first
-named here. Logits that grow from the first steps, or after the gradients became unstable, are a consequence, not the
-cause: those are info.
+named here. Logits that grow from the first steps, or after the gradients or the loss became unstable, are a consequence, not
+the cause: those are info. One layer of several that leaves all others far behind is no consequence: what else drives logits
+drives those of other layers too.
 
 What to do: QK-norm, QK-clip at 100 or a soft cap; a lower learning rate only delays it; softmax in FP32.
 """
@@ -74,7 +75,8 @@ def _logged(run: RunView, level: float, severe: float, factor: float) -> list[Fi
     step, block, first = min(growths, key=lambda g: (g[0], -g[2].last))
     layer = _projection(run, block)
     lead = _lead(run, step)
-    early = first.row < 50 or not run.steady_before(step)
+    alone = first.last >= severe and _alone(table, growths, first)
+    early = (first.row < 50 and not alone) or not run.steady_before(step)
     severity = Severity.INFO if early else Severity.CRITICAL if first.last >= severe else Severity.WARNING
     place = f" of {block}" if block else ""
     row = table.row_near(step) if table is not None else None
@@ -92,6 +94,22 @@ def _logged(run: RunView, level: float, severe: float, factor: float) -> list[Fi
             ),
         )
     ]  # fmt: skip
+
+
+ALONE_OF, FAR = 3, 30.0
+"""Layers of which one may be alone, and how many times the others' largest logit its own is then."""
+
+
+def _alone(table: LayerTable | None, growths: list[tuple[int, str | None, Growth]], first: Growth) -> bool:
+    """Whether one layer of several grows and ends far above the others."""
+    if table is None or len(growths) > 1 or len(table.columns) < ALONE_OF:
+        return False
+    lasts = []
+    for i in range(len(table.columns)):
+        values = table.values(i)
+        values = values[np.isfinite(values)]
+        lasts.append(float(np.median(values[-max(1, len(values) // 10) :])) if len(values) else 0.0)
+    return first.last >= FAR * sorted(lasts)[-2]
 
 
 def _projection(run: RunView, block: str | None) -> str | None:
@@ -134,7 +152,8 @@ def _saturation(run: RunView, fall: float, z: float) -> list[Finding]:
     lead = _lead(run, step)
     # A disturbance that has gone on for more than a few rows saturates attention by itself.
     usual = interval(run.grad_norm.step)
-    steady = run.steady_before(step) and not -100 * usual < lead < -3 * usual
+    moved = any(3 * usual < step - event.onset_step < 100 * usual for event in run.losses[0].events)
+    steady = run.steady_before(step) and not -100 * usual < lead < -3 * usual and not moved
     severity = Severity.INFO if row < 50 or not steady else Severity.WARNING
     lowest = float(np.exp(np.nanmin(change[row : row + 100])))
     return [

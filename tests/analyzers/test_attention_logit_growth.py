@@ -8,7 +8,7 @@ import pytest
 from gdiag.analyzers.attention_logit_growth import analyze
 from gdiag.model import Severity
 from tests.analyzers.made_layers import Floats, layered, norms
-from tests.analyzers.made_runs import view
+from tests.analyzers.made_runs import learning, view
 
 
 def logits(rows: int = 800, onset: int = 400, last: float = 400.0, grown: tuple[int, ...] = (1,)) -> dict[str, Floats]:
@@ -64,3 +64,24 @@ def test_quiet_on_healthy_runs(seed: int) -> None:
 
 def test_threshold_sets_the_level() -> None:
     assert analyze(layered(norms(800), logits=logits()), level=1000.0) == []
+
+
+@pytest.mark.parametrize(("grown", "severity"), [((1,), Severity.CRITICAL), ((1, 0), Severity.INFO)])
+def test_one_layer_far_ahead_is_no_consequence_though_it_grows_from_the_start(
+    grown: tuple[int, ...], severity: Severity
+) -> None:
+    made = logits(grown=())
+    for block in grown:
+        made[f"blocks.{block}"][45:] *= 4000
+    (finding,) = analyze(layered(norms(800), logits=made))
+    assert finding.measure("from_start") is True
+    assert finding.severity is severity
+
+
+def test_saturation_after_the_loss_moved_is_information() -> None:
+    made = norms(800)
+    made["blocks.1.qkv"][500:] *= np.concatenate([np.geomspace(1 / 6, 1 / 30, 50), np.full(250, 1 / 30)])
+    loss = learning(800)
+    assert analyze(layered(made, steps={"loss": loss}))[0].severity is Severity.WARNING
+    loss[475:] += 2.0
+    assert analyze(layered(made, steps={"loss": loss}))[0].severity is Severity.INFO
