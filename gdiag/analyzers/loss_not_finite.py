@@ -28,6 +28,8 @@ from gdiag.model import Finding, Measure, Severity
 CODE = "GD101"
 NAME = "loss-not-finite"
 NEEDS: tuple[str, ...] = ("steps.loss|steps.grad_norm",)
+NEAR_ROWS = 30
+"""Rows between values that are not finite, up to which they are of one kind."""
 LATE_ROWS = 5
 """Rows before the onset that are held against all before them in a run too young for a level."""
 WORDS = {
@@ -47,8 +49,25 @@ def analyze(run: RunView, *, explosion: float = 10.0, rise_z: float = 3.0) -> li
     findings = [_finding(run, [stretch], explosion, rise_z) for stretch in stretches if stretch.dead]
     isolated = [stretch for stretch in stretches if not stretch.dead]
     if isolated:
+        isolated = [*_leading(run, isolated[0]), *isolated]
         findings.append(_finding(run, isolated, explosion, rise_z))
     return findings
+
+
+def _leading(run: RunView, first: NonFinite) -> list[NonFinite]:
+    """Single rows before `first` that would pass for skipped steps, were they not as close to one another as what follows.
+
+    None where the log itself says which steps were skipped.
+    """
+    if len(run.series("loss_scale")) or len(run.series("skipped")):
+        return []
+    single = [s for s in run.nonfinite if s.skipped and s.path is first.path and s.onset < first.onset]
+    found: list[NonFinite] = []
+    for stretch in reversed(single):
+        if (found[0] if found else first).onset - stretch.last > NEAR_ROWS * run.losses[0].every:
+            break
+        found.insert(0, stretch)
+    return found
 
 
 def _finding(run: RunView, stretches: list[NonFinite], explosion: float, rise_z: float) -> Finding:

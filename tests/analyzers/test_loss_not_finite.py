@@ -105,3 +105,11 @@ def test_a_loss_that_blows_up_in_its_first_rows_is_a_run_up_without_a_norm() -> 
     assert (finding.measure("without_run_up"), (finding.number("loss_ratio") or 0) > 1e7) == (False, True)
     (finding,) = analyze(view({"loss": [4.0, 3.0, 2.0] + [math.nan] * 12}))
     assert finding.measure("without_run_up") is True
+
+
+@pytest.mark.parametrize(("gap", "onset"), [(9, 609), (200, 636)])
+def test_single_gradients_close_before_belong_to_what_follows(gap: int, onset: int) -> None:
+    grad = gradient()
+    grad[[636 - 3 * gap, 636 - 2 * gap, 636 - gap, 636, 638, 700, 702]] = math.inf
+    (finding,) = analyze(view({"loss": learning(), "grad_norm": grad}))
+    assert finding.where.step == onset
