@@ -4,7 +4,7 @@ What it checks
     Steps of at least `ratio` times the running median that stand `z` robust sigmas above it, outside every rhythm. They are
     reported by the part of the step that holds their time; steps that are slow because their values are not finite or
     their update was skipped are set apart. Below `lost` of the time since they began, or fewer than `count`, or
-    below `seconds` in all, they are a note.
+    below `seconds` in all, they are a note; but what one part of the step does again and again to a short run is none.
 
 Why it matters
     Congestion, retransmission, a stalled loader or filesystem, and power brakes show in this way. It takes one slow worker
@@ -56,11 +56,23 @@ def analyze(
         little = share < lost / 4 or len(rows) == 1
         # Logged steps stand for those between them, which cost as much on average.
         whole = float(view.times.seconds.sum()) * view.interval
-        heavy = heavy and not timing.trifle(view, slow.seconds_lost * view.interval, whole, seconds)
+        again = _comes_again(slow, rows, len(view.times.seconds))
+        little_time = min(seconds, 1.0) if again else seconds
+        heavy = heavy and not timing.trifle(view, slow.seconds_lost * view.interval, whole, little_time)
         if not heavy and little and slow.worst < 2 * slow.before:
             continue
         found.append(_finding(run, view, slow, rows, share, heavy, lost))
     return found
+
+
+BURSTS, TO_THE_END = 20, 0.8
+"""Bursts of slow steps, and the share of the run up to which they reach, from which a longer run would lose as large a share."""
+
+
+def _comes_again(slow: Slowdown, rows: Ints, count: int) -> bool:
+    """Whether what one logged part of the step holds comes back again and again until the run ends."""
+    known = slow.share not in {"unknown", ""} and bool(slow.shares)
+    return known and len(slow_steps.bursts(rows)) >= BURSTS and int(rows[-1]) >= TO_THE_END * count
 
 
 def _finding(

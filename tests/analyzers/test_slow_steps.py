@@ -105,3 +105,12 @@ def test_the_cost_is_that_of_the_steps_that_are_counted() -> None:
     (finding,) = slow_steps.analyze(made_runs.view(stalled()))
     count, before, ratio = (finding.number(name) or 0 for name in ("slow_steps", "level_before", "ratio"))
     assert finding.number("seconds_lost") == pytest.approx(count * before * (ratio - 1), rel=0.05)
+
+
+@pytest.mark.parametrize(("bursts", "severity"), [(40, Severity.WARNING), (12, Severity.INFO)])
+def test_what_one_part_does_to_a_short_run_again_and_again_is_no_trifle(bursts: int, severity: Severity) -> None:
+    seconds, data = noisy(seconds=0.2), np.full(2000, 0.005)
+    at = 900 + 2 * np.sort(np.random.default_rng(2).choice(545, bursts, replace=False))
+    data[at] += 0.3 * 40 / bursts  # twelve seconds in all
+    (finding,) = slow_steps.analyze(made_runs.view(timed(seconds + data - 0.005, data_time=data)))
+    assert finding.severity is severity
