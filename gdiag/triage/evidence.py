@@ -16,6 +16,7 @@ from gdiag.triage.loss_sentences import (
     dies_with_the_loss,
     eval_flat,
     eval_moved,
+    falls_with_the_rate,
     first_after_restart,
     flat_from_start,
     goes_on,
@@ -29,6 +30,7 @@ from gdiag.triage.loss_sentences import (
     rougher,
     slow_to_wear_off,
     strikes,
+    stuck_at_high_rate,
     unseen_rate,
     unusable_rate,
     wears_off,
@@ -63,6 +65,7 @@ from gdiag.triage.sentences import (
     at_peak_rate,
     at_restart,
     changed,
+    decay_grew,
     decayed,
     early_logits,
     flagged,
@@ -171,6 +174,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("missing_warmup", "schedule", 3.6, lambda c: f.message if (f := c.context("GD305")) is not None and f.severity >= Severity.WARNING else None),
     Rule("lr_decayed_early", "schedule", 4.0, found("GD303")),
     Rule("lr_decayed_early", "loss", -1.6, flat_from_start),
+    # What a rate that is too low learns, it learns all along; one that is too high learns when it has come down.
+    Rule("lr_decayed_early", "schedule", -2.2, stuck_at_high_rate),
+    Rule("lr_too_high", "schedule", 1.6, falls_with_the_rate),
+    Rule("lr_too_low", "schedule", -1.2, falls_with_the_rate),
     Rule("lr_too_low", "schedule", 4.0, found("GD304")),
     # What optimizers take: Adam and its kin 1e-6 to 1e-2, SGD 1e-3 to about 1; LARS with huge batches alone takes more.
     Rule("lr_too_high", "schedule", 1.5, at_least("lr_peak", 1.0, "a learning rate of {:.3g} is more than all but layer-wise scaled optimizers take", "GD107")),
@@ -335,8 +342,8 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("config_change", "config", 3.5, more_work),
     Rule("config_change", "config", -2.2, same_work),
     # Only decay takes from all norms at once; queries and keys that fade lose their gradient as a saturated softmax does.
-    Rule("config_change", "layer", 4.0, found("GD215", least=Severity.WARNING)),
-    *(Rule(cause, "config", -3.0, found("GD215", least=Severity.WARNING)) for cause in ("attention_logit_growth", "weight_decay_too_small", "lr_too_high", "output_logit_growth")),
+    Rule("config_change", "layer", 4.0, decay_grew),
+    *(Rule(cause, "config", -3.0, decay_grew) for cause in ("attention_logit_growth", "weight_decay_too_small", "lr_too_high", "output_logit_growth")),
     Rule("config_change", "loss", 2.2, said("batch", "grown", "loss and gradient noise fall as those of a larger batch do", "GD501", "GD502")),
     Rule("config_change", "loss", -1.5, said("batch", "unchanged", "the noise of loss and gradient is that of an unchanged batch", "GD501", "GD502")),
     # Benchmarks: the share of the limit names the path; a fall at large messages is congestion or flow control.

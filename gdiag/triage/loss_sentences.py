@@ -37,6 +37,26 @@ def flat_from_start(case: Case) -> str | None:
     )
 
 
+HIGH_SHARE, FALLEN = 0.3, 0.6
+"""Share of its peak at which a rate is high still, and of that at which it has fallen."""
+
+
+def stuck_at_high_rate(case: Case) -> str | None:
+    """A loss that is stuck while the rate is high."""
+    then = case.number("lr_share_then", "GD108")
+    if then is None or then < HIGH_SHARE:
+        return None
+    return f"the loss is stuck while the learning rate is at {then:.0%} of its peak"
+
+
+def falls_with_the_rate(case: Case) -> str | None:
+    """A loss that is stuck while the rate is high, and falls on as the rate falls."""
+    stuck, fall = stuck_at_high_rate(case), case.number("lr_fall", "GD108")
+    return (
+        f"{stuck} and falls on as the rate falls" if stuck is not None and fall is not None and fall <= FALLEN else None
+    )
+
+
 def worse_at_first(case: Case) -> str | None:
     """A run at its full rate from the first step on, whose first updates make it worse than guessing."""
     start = case.context("GD305")

@@ -119,6 +119,13 @@ def early_logits(case: Case) -> str | None:
     return grown.message
 
 
+def decay_grew(case: Case) -> str | None:
+    """Norms of all layers that shrink together; weights that updates carried off before come back by the decay they always had."""
+    shrink = case.find("GD215")
+    carried = case.value("kind", "GD307") == "weights"
+    return shrink.message if shrink is not None and shrink.severity >= Severity.WARNING and not carried else None
+
+
 def one_layer(case: Case) -> str | None:
     """One layer alone moved."""
     moved, total = (case.number(name, *JUMPS) for name in ("layers_moved", "layers_total"))

@@ -115,3 +115,37 @@ def test_a_model_that_falls_to_the_token_frequencies_at_once_began_from_scratch(
     assert finding.severity is Severity.WARNING
     loss[:8] = 3.7
     assert [f.severity for f in analyze(view({"loss": loss}))] in ([], [Severity.INFO])
+
+
+def stuck(until: int, rows: int = 1000, level: float = 3.2) -> Floats:
+    """A loss that falls to `level` within some rows, stays there `until` a row and falls on."""
+    loss = level + 2.3 * np.exp(-np.arange(rows) / 8.0) + np.random.default_rng(7).normal(0, 0.05, rows)
+    loss[until:] -= np.linspace(0, 0.4, rows - until)
+    return loss
+
+
+def test_a_loss_that_is_stuck_for_long_and_falls_in_the_end_is_told() -> None:
+    (finding,) = analyze(view({"loss": stuck(600), "lr": np.linspace(0.02, 0.002, 1000)}))
+    assert finding.severity is Severity.WARNING
+    assert finding.measure("falls_on") is True
+    assert finding.where.step == pytest.approx(50, abs=50)
+    assert finding.where.last_step in (499, 599)
+    assert finding.number("lr_share_then") == pytest.approx(0.5, abs=0.1)
+    assert analyze(view({"loss": stuck(300)})) == []
+    assert analyze(view({"loss": stuck(600)}), stretch=0.7) == []
+    assert analyze(view({"loss": stuck(600, level=1.8)})) == []
+
+
+def test_a_step_up_makes_no_plateau_of_what_learned() -> None:
+    loss = 2.2 + 2.5 * (1 + np.arange(2000) / 60.0) ** -0.7 + np.random.default_rng(7).normal(0, 0.05, 2000)
+    loss[1200:] += 0.5
+    assert analyze(view({"loss": loss})) == []
+
+
+def test_a_rate_held_at_a_tenth_is_not_spent() -> None:
+    lr = np.full(2000, 1e-3)
+    lr[800:] = 0.9986e-4
+    loss = stopped(800)
+    assert analyze(view({"loss": loss, "lr": lr})) == []
+    lr[800:] = 0.9e-4
+    assert len(analyze(view({"loss": loss, "lr": lr}))) == 1

@@ -586,3 +586,28 @@ def test_a_spike_at_its_height_in_its_first_row_is_no_drift_of_the_weights(share
         "GD214", "stale-second-moment", Severity.INFO, "m", Location(run="run", step=100), (Measure("moment_rms", 5.0),)
     )
     assert rank(Case("single_spike", spike, (spike, outgrown), onset=100))[0].cause == cause
+
+
+@pytest.mark.parametrize(("then", "fall", "cause"), [(0.6, 0.3, "lr_too_high"), (None, None, "lr_decayed_early")])
+def test_a_loss_stuck_while_the_rate_is_high_speaks_for_one_too_high(
+    then: float | None, fall: float | None, cause: str
+) -> None:
+    known = [Measure(name, value) for name, value in (("lr_share_then", then), ("lr_fall", fall)) if value is not None]
+    flat = Finding(
+        "GD108",
+        "loss-plateau",
+        Severity.WARNING,
+        "flat",
+        Location(run="run", step=100),
+        (Measure("falls_on", True), *known),
+    )
+    assert rank(Case("plateau", flat, (flat,), onset=100))[0].cause == cause
+
+
+@pytest.mark.parametrize(("kind", "cause"), [("weights", "lr_too_high"), ("rough", "config_change")])
+def test_decay_that_takes_back_what_updates_carried_off_is_no_change(kind: str, cause: str) -> None:
+    at = Location(run="run", step=2)
+    carried = (Measure("kind", kind), Measure("growth", 3.0), Measure("pace", 0.03))
+    away = Finding("GD307", "unstable-at-peak-lr", Severity.WARNING, "m", at, carried)
+    shrink = Finding("GD215", "parameter-shrink", Severity.WARNING, "m", at)
+    assert rank(Case("divergence", away, (away, shrink), onset=2))[0].cause == cause
