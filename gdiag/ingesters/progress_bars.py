@@ -2,8 +2,7 @@
 
 `Epoch 0:  22%|██▏  | 4/18 [00:17<01:02,  4.47s/it, loss=9.926]` and `4/102 [>.....] - ETA: 8:10 - loss: 0.6791`. A bar that
 begins again after a full one is the next epoch: its steps are counted on. A description that speaks of evaluation makes
-the bar's last loss an eval_loss. Keras prints the mean since the epoch began; where whole epochs are there, one row an epoch
-is read.
+the bar's last loss an eval_loss. Keras' bars are those of `keras_bars`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, fields, prefixes
+from gdiag.ingesters import console, fields, keras_bars, prefixes
 from gdiag.ingesters.aliases import claim, family
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.console_epochs import EVALUATION
@@ -24,17 +23,6 @@ FORMAT: Final = "progress-bars"
 _TQDM: Final = r"^(.*?):?\s*(?:\d{1,3}%\s*(?:\|[^|]*\|)?)?\s*(\d{1,15})(?:/(\d{1,15})|it)\s*\[([\d:]+)(?:<[^,\]]*)?,[^,\]]*(?:,\s*([^\]]*))?\]?"
 _BEGUN: Final = r"(?:\d|it) ?\[[\d:]+[<,]"
 _PACED: Final = r"(?:it/s|s/it)[^\]\[]*\]"
-_KERAS: Final = r"(?:^|[\s:\]])(?:(\d{1,15})/(\d{1,15})\s*(?:\[[=>. ]*\]|[━─╸ ]*))?\s*-?\s*(?:ETA:\s*[\d:]+s?|\d+s\b)[^a-z]*(?:[\d.]+[mu]?s/\w+)?\s*-\s*([A-Za-z]\w*: .*)$"
-_EPOCH: Final = r"^\s*Epoch (\d{1,9})/\d+\s*$"
-_KERAS_BAR: Final = r"\d{1,15}/\d{1,15} ?(?:\[[=>. ]*\]|[━─╸ ]{3,})"
-_KERAS_ENDS: Final = (
-    (r"\x08+", "\r"),
-    (r"(Epoch \d{1,9}/\d{1,9})(1/\d{1,15} ?[\[━─╸])", "${1}\r${2}"),
-    (r"(\S)(Epoch \d{1,9}/\d{1,9}(?:\s|$))", "${1}\r${2}"),
-    (rf"(: -?\d+\.\d{{4}}(?:e[-+]\d\d)?|: (?:nan|inf|-inf))({_KERAS_BAR})", "${1}\r${2}"),
-)
-"""Where a Keras bar ends that another one or an epoch's line is glued to: it is drawn over with backspaces, and its numbers have
-four decimals."""
 _SNIFF: Final = re.compile(
     rb"(\d+)/(\d+) ?\[[\d:]+<[^,\]\n]*,[^,\]\n]*, ?[^\]\n]*[=:] ?[-\d.ni]"
     rb"|(?i:loss)[=:] ?[-\d.ni]{3,25}[^\n]{0,80}?(\d+)(?:it|/(\d+)) ?\[[\d:]+[<,]"
@@ -42,7 +30,7 @@ _SNIFF: Final = re.compile(
     rb"|^ - (\d+)s - [a-z_]*loss: [-\d.n]",
     re.MULTILINE,
 )
-_HINTS: Final = (b"it/s", b"s/it", b"ETA: ", b"s/step", b"s - loss: ")
+_HINTS: Final = (b"it/s", b"s/it", b"ETA: ", b"s/step", b"s/sample", b"s - loss: ")
 _PREFIX: Final = 200
 _TURNS: Final = 4
 """So many times and more each member draws by turns: epochs come one after the other."""
@@ -55,6 +43,8 @@ def recognise(given: Input) -> float:
     text = console.sample(given)
     if console.is_binary(given) or not any(hint in text for hint in _HINTS):
         return 0.0
+    if keras_bars.is_fit(text):
+        return 0.6
     places = [tuple(filter(None, groups)) for groups in _SNIFF.findall(text)]
     return 0.0 if not places else 0.2 if all(p[0] == p[-1] for p in places) else 0.6 if len(places) > 2 else 0.3
 
@@ -66,10 +56,14 @@ def read(given: Input, options: Options) -> Reading:
         InputError: no bar has a metric behind it.
     """
     table = console.lines_of(given)
-    keras = _is_keras(table)
-    table = _unglued(table) if keras else table.with_columns(pl.col("text").str.replace_all("\x08", "", literal=True))
+    keras = keras_bars.is_keras(table)
+    table = (
+        keras_bars.unglued(table)
+        if keras
+        else table.with_columns(pl.col("text").str.replace_all("\x08", "", literal=True))
+    )
     members = pl.DataFrame() if keras else _members(table)
-    rows, notes = _keras(table) if keras else _of_members(table, members) if len(members) else _tqdm(table)
+    rows, notes = keras_bars.rows(table) if keras else _of_members(table, members) if len(members) else _tqdm(table)
     wide = fields.read(rows.select("line", "text"), shape=r"\d+, ", ends=given.data().endswith((b"\n", b"\r"))).wide
     if not _TRAINING & {c.canonical for name in wide.columns if (c := claim(name) or family(name)) is not None}:
         raise InputError(f"{given.path} holds progress bars without a metric behind them: no series")
@@ -80,10 +74,6 @@ def read(given: Input, options: Options) -> Reading:
         wide = wide.join(members, on="line", how="left", maintain_order="left")
     quiet = table.filter(~pl.col("line").is_in(rows["line"].implode()))
     return console.finish(given, options, FORMAT, Found(quiet, wide, console.no_rejects(), notes))
-
-
-def _is_keras(table: pl.DataFrame) -> bool:
-    return bool(table["text"].str.contains(_KERAS).any())
 
 
 def _members(table: pl.DataFrame) -> pl.DataFrame:
@@ -163,44 +153,6 @@ def _evaluations(bars: pl.DataFrame, train: pl.DataFrame) -> pl.DataFrame:
     last = last.join_asof(train.select("row", "step"), on="row", strategy="backward").drop_nulls("step")
     metrics = pl.col("metrics").fill_null("").str.replace_all(r"(^|, )(?:train_|avg_|avr_)?loss=", "${1}eval_loss=")
     return last.with_columns(pl.concat_str(pl.col("step"), pl.lit(", "), metrics).alias("text"))
-
-
-def _keras(table: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """`line`, `text`: the epoch or the batch and the metrics behind it.
-
-    Of an epoch that was not finished, the last bar is its row.
-    """
-    groups = pl.col("text").str.extract_groups(_KERAS).struct.rename_fields(["at", "of", "metrics"]).alias("g")
-    epoch = pl.col("text").str.extract(_EPOCH).cast(pl.Int64, strict=False).forward_fill().alias("epoch")
-    rows = table.select("line", groups, epoch).unnest("g").drop_nulls("metrics")
-    rows = rows.with_columns(pl.col("at", "of").cast(pl.Int64)).with_columns(
-        (pl.col("at") == pl.col("of")).fill_null(True).alias("full")
-    )
-    whole = rows.filter("full")
-    numbered = whole["epoch"].null_count() == 0 and whole["epoch"].n_unique() > 1
-    if len(whole) > 1 and (numbered or not whole["epoch"].count()):
-        ends = whole.unique("epoch", keep="last", maintain_order=True) if numbered else whole
-        step = pl.col("epoch") if numbered else pl.int_range(1, pl.len() + 1)
-        begun = rows.tail(1).join(ends, on="epoch", how="anti") if numbered else rows.tail(1).filter(~pl.col("full"))
-        rows = pl.concat([ends, begun]).with_columns(step.alias("step"))
-        note = "one row an epoch: epochs are used as steps"
-        if len(begun):
-            note += "; the last one was not finished"
-    else:
-        rows = rows.filter(pl.col("at").is_not_null() | pl.lit(rows["at"].count() == 0)).with_columns(
-            pl.coalesce("at", "epoch", pl.int_range(1, pl.len() + 1)).alias("step")
-        )
-        note = "metrics are means since the epoch began"
-    text = pl.col("metrics").str.replace_all(" - ", ", ", literal=True)
-    return rows.with_columns(pl.concat_str(pl.col("step"), pl.lit(", "), text).alias("text")), (note,)
-
-
-def _unglued(table: pl.DataFrame) -> pl.DataFrame:
-    """The lines with those cut apart in which Keras bars and epochs stand behind each other."""
-    text = pl.col("text")
-    for pattern, apart in _KERAS_ENDS:
-        text = text.str.replace_all(pattern, apart)
-    return table.with_columns(text.str.split("\r")).explode("text")
 
 
 def _changed(wide: pl.DataFrame) -> pl.DataFrame:

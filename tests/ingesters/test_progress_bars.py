@@ -59,31 +59,6 @@ def test_full_bars_alone_are_a_row_each(bars: str) -> None:
     assert steps["loss"].drop_nulls()[-1] == 2.0
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "782/782 [==============================] - 12s 15ms/step - loss: {v} - accuracy: 0.5 - val_loss: {w}",
-        "\x1b[1m782/782\x1b[0m \x1b[32m━━━━━━━━━━━━━━━━━━━━\x1b[0m \x1b[1m12s\x1b[0m 15ms/step - acc: 0.5 - loss: {v} - val_loss: {w}",
-        "782/782 - 12s - 15ms/step - loss: {v} - acc: 0.5 - val_loss: {w}",
-        " - 12s - loss: {v} - acc: 0.5000e+00 - val_loss: {w}",
-    ],
-)
-def test_keras_epochs(line: str) -> None:
-    log = "".join(
-        f"Epoch {i}/9\n  3/782 [>......] - ETA: 8:10 - loss: 9.9 - accuracy: 0.5\r" * ("ETA" in line or "===" in line)
-        + f"Epoch {i}/9\n" * ("===" not in line)
-        + line.format(v=4 / i, w=5 / i)
-        + "\n"
-        for i in range(1, 7)
-    )
-    assert recognise(given(log)) is progress_bars
-    reading = read(progress_bars, log)
-    assert reading.steps is not None
-    assert reading.steps["step"].to_list() == list(range(1, 7))
-    assert reading.steps["loss"].to_list() == pytest.approx([4 / i for i in range(1, 7)], abs=1e-3)
-    assert reading.steps["eval_loss"].to_list() == pytest.approx([5 / i for i in range(1, 7)], abs=1e-3)
-
-
 def test_bars_without_a_metric_are_refused() -> None:
     log = "".join(f"Epoch 0: {i}%|█| {i}/99 [3:12:36<125:24:04,  0.32it/s, v_num=35a4, ...]\n" for i in range(5))
     with pytest.raises(InputError, match="without a metric"):
@@ -98,35 +73,3 @@ def test_the_loss_of_the_step_and_not_the_mean_of_twenty_beside_it() -> None:
     steps = read(progress_bars, "\n".join(lines) + "\n").steps
     assert steps is not None
     assert steps["loss"].to_list() == pytest.approx([3 - i / 100 for i in range(1, 31)])
-
-
-def keras(redraw: str, *, epochs: int = 4, last: int = 12, lost: str = "0.9000") -> str:
-    """A log of epochs of 12 bars drawn over with `redraw`, of which the last epoch has `last`, its loss `lost`."""
-    out = []
-    for epoch in range(1, epochs + 1):
-        out.append(f"Epoch {epoch}/{epochs}\n")
-        for at in range(1, (last if epoch == epochs else 12) + 1):
-            loss = lost if epoch == epochs else f"{4 / epoch + (12 - at) / 100:.4f}"
-            left = "ETA: 1s" if at < 12 else "4s 12ms/step"
-            out.append(f"{redraw}{at}/12 [{'=' * at}{'.' * (12 - at)}] - {left} - accuracy: 0.5000 - loss: {loss}")
-        out.append(f" - val_loss: {epoch}.5000\n")
-    return "".join(out)
-
-
-@pytest.mark.parametrize("redraw", ["\r", "\b" * 70, ""])
-@pytest.mark.parametrize("epoch_ends", ["\n", ""])
-def test_glued_keras_bars_lose_no_epoch(redraw: str, epoch_ends: str) -> None:
-    log = keras(redraw).replace("\n", epoch_ends) if not epoch_ends else keras(redraw)
-    reading = read(progress_bars, log + "\n")
-    assert reading.steps is not None
-    assert reading.steps["step"].to_list() == [1, 2, 3, 4]
-    assert reading.steps["loss"].to_list() == pytest.approx([4, 2, 4 / 3, 0.9], abs=1e-4)
-    assert reading.steps["eval_loss"].to_list() == [1.5, 2.5, 3.5, 4.5]
-
-
-def test_a_keras_epoch_that_was_not_finished_keeps_its_last_bar() -> None:
-    reading = read(progress_bars, keras("\r", last=5, lost="nan").rsplit(" - val_loss", 1)[0])
-    assert reading.steps is not None
-    assert reading.steps["step"].to_list() == [1, 2, 3, 4]
-    assert reading.steps["loss"].is_nan().to_list() == [False, False, False, True]
-    assert any("the last one was not finished" in note for note in reading.source.notes)
