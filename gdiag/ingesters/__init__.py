@@ -206,7 +206,12 @@ def _read(given: Input, options: Options) -> Reading:
 def _behind_collector(given: Input, options: Options, found: Ingester | None) -> Reading | None:
     """What the console holds without what a collector puts before its lines, where that is surer than with it."""
     least = 0.0 if found is None else _HALF
-    for way in collected.ways(given, options.tz):
+
+    def readable(lines: Input) -> bool:
+        ingester = recognise(lines, least)
+        return ingester is not None and ingester.FORMAT != job_log.FORMAT
+
+    for way in collected.ways(given, options.tz, readable):
         readings: list[tuple[int | str | None, Reading]] = []
         unread: list[Input] = []
         for member, lines in way.members.items():

@@ -26,11 +26,14 @@ _SOME: Final = 400
 _FEW: Final = 5
 _MOST: Final = 0.9
 """Share of the lines with a prefix, the others being continued."""
-_MEMBERS: Final = 256
+_MEMBERS: Final = 4096
+_START: Final = 1 << 20
+"""Content that shows what to take off, B."""
 _LOOK: Final = 300
 _ENDS: Final = re.compile(r"[|:\])>›-] |[\]>]: ?|\d:\d\d?:\d\d?\S* | [FP] |\w/0 |^[A-Z]+:[\w.]+:|^\s+")
 """Where a prefix may end that no launcher is known for: behind punctuation, a clock or a member's number."""
-_TRIES: Final = 6
+_TRIES: Final = 7
+_PROBES: Final = 2
 _TABLES: Final = ("steps", "layers", "events", "rejects")
 
 
@@ -46,24 +49,54 @@ class Collected:
     """`line` and `time` [s, Unix] of lines whose collector prints a clock."""
 
 
-def ways(given: Input, tz: str | None) -> Iterator[Collected]:
-    """The console without what may stand before its lines, the shortest first; none where nothing does."""
+def ways(given: Input, tz: str | None, readable: Callable[[Input], bool]) -> Iterator[Collected]:
+    """The console without what may stand before its lines; none where nothing does.
+
+    First come the ways behind which lines are readable, of these the ones that tell several members apart, of these the shortest.
+    Where they are not readable in any, only what is known of launchers is tried: each member is looked at for itself.
+
+    Args:
+        given: the console.
+        tz: the zone of clocks that name none.
+        readable: whether lines are of a known format.
+    """
     if b"\0" in given.head[:4096]:
         return
-    cutters = _cutters(given.head)
+    cutters = _cutters(given.head)[-_TRIES:]
     if not cutters or len(data := given.data()) > _LARGEST:
         return
-    lines = plain.clean(data).decode("utf-8", errors="replace").split("\n")
-    for cut in cutters[:_TRIES]:
-        ends = [cut(line) for line in lines]
-        told = pl.Series([line[:end] for line, end in zip(lines, ends, strict=True)], dtype=pl.String)
-        rests = [line[end:] for line, end in zip(lines, ends, strict=True)]
+    start = _lines(data[: data.rfind(b"\n", 0, _START) + 1] if len(data) > _START else data)
+    kinds = [_kind(given, _without(start, cut), readable) for cut in cutters]
+    best = sorted(range(len(cutters)), key=lambda i: kinds[i], reverse=True)
+    if len(cutters) > 1 and not kinds[best[0]][0]:
+        best = [len(cutters) - 1]
+    lines = _lines(data)
+    for cut in (cutters[i] for i in best):
+        told, rests = _without(lines, cut)
         numbers = pl.int_range(1, len(lines) + 1, eager=True, dtype=pl.Int64).alias("line")
         clocks = pl.DataFrame([numbers, prefixes.clocks(told, tz)]).drop_nulls()
         members = {key: (_input(given, part), places) for key, part, places in _by_member(told, rests)}
         yield Collected(
             {k: lines for k, (lines, _) in members.items()}, {k: n for k, (_, n) in members.items()}, clocks
         )
+
+
+def _lines(data: bytes) -> list[str]:
+    return plain.clean(data).decode("utf-8", errors="replace").split("\n")
+
+
+def _without(lines: list[str], cut: Callable[[str], int]) -> tuple[pl.Series, list[str]]:
+    """What stands before the messages, and these."""
+    ends = [cut(line) for line in lines]
+    told = pl.Series([line[:end] for line, end in zip(lines, ends, strict=True)], dtype=pl.String)
+    return told, [line[end:] for line, end in zip(lines, ends, strict=True)]
+
+
+def _kind(given: Input, start: tuple[pl.Series, list[str]], readable: Callable[[Input], bool]) -> tuple[bool, bool]:
+    """Whether the lines of the first or of one of the longest members at the start are readable, and whether there are several."""
+    members = [lines for _, lines, _ in _by_member(*start)]
+    likely = [members[0], *sorted(members[1:], key=len, reverse=True)[:_PROBES]]
+    return any(readable(_input(given, lines)) for lines in likely), len(members) > 1
 
 
 def _input(given: Input, lines: list[str]) -> Input:

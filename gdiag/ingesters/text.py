@@ -66,9 +66,7 @@ _CLOCK: Final = r"""(?x:
   | \[?(?:\d\d[/-]\d\d\ )?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\]|(?=[\s:|-]|$))
 )"""
 _LEVEL: Final = r"(?x:\[?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|[IWEF])\]?(?=[\s:\[]))"
-_ORIGIN: Final = (
-    r"(?x:\[[A-Za-z_][\w./]*(?::\w+){1,3}\]|\[(?:root|titan|deepspeed)\]|(?:\d+\ +)?\w[\w.]*\.(?:py|cc):\d+[:\]]?|-)"
-)
+_ORIGIN: Final = r"(?x:\[[A-Za-z_][\w./]*(?::\w+){1,3}\]|\[(?:root|titan|deepspeed)\]|(?:\d+\ +)?\w[\w.]*\.(?:py|cc):\d+[:\]]?|-(?=\s|$))"
 LAUNCHER: Final = rf"(?:{_CLOCK}|{_TAG}|{_LEVEL}|{_ORIGIN})"
 """One part of a prefix."""
 PREFIX: Final = rf"^(?:\s*{LAUNCHER}\s*:?)*"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import polars as pl
@@ -132,3 +133,39 @@ def test_a_warning_between_all_lines_changes_nothing(tmp_path: Path, name: str) 
     records = read(tmp_path, lines)
     assert_frame_equal(told(records), told(read(tmp_path, made(name))))
     assert records.sources[0].rejected == 0
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{r:3d}: ",
+        "trainer-{r:<3d} | ",
+        "[pod/train-{h:x}/main] ",
+        "trainer-{n} | 2025-01-15T10:00:00.123Z ",
+        "gpu{r:03d}: ",
+    ],
+)
+@pytest.mark.parametrize("name", ["olmo", "composer", "openai", "leading", "pairs"])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_lines_of_many_members_among_one_another_are_all_read(
+    tmp_path: Path, name: str, form: str, mixed: bool
+) -> None:
+    alone = told(read(tmp_path, made(name, 8))).drop("rank")
+    prefixes = [form.format(r=r, n=r + 1, h=7919 * (r + 1)) for r in range(12)]
+    queues = [[prefix + line for line in made(name, 8)] for prefix in prefixes]
+    order = [r for _ in queues[0] for r in range(len(queues))]
+    if mixed:
+        random.Random(5).shuffle(order)
+    lines = [queues[r].pop(0) for r in order]
+    steps = read(tmp_path, lines).steps
+    column = "rank" if steps["rank"].count() else "run"
+    assert steps[column].n_unique() == 12
+    for _, part in steps.group_by(column):
+        assert_frame_equal(part.select(alone.columns), alone)
+
+
+def test_hundreds_of_members_are_told_apart(tmp_path: Path) -> None:
+    lines = [f"trainer-{r} | {line}" for line in made("pairs", 4) for r in range(300)]
+    steps = read(tmp_path, lines).steps
+    assert steps["rank"].n_unique() == 300
+    assert steps.height == 1200
