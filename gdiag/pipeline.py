@@ -18,7 +18,7 @@ from gdiag.analyzers import ANALYZERS
 from gdiag.analyzers.analyzer import Analyzer, missing
 from gdiag.analyzers.needs import absent, held
 from gdiag.analyzers.objectives import weighed
-from gdiag.errors import UsageError
+from gdiag.errors import InputError, UsageError
 from gdiag.ingesters.reading import Options
 from gdiag.measures.bandwidth import sweeps
 from gdiag.measures.bandwidth_compare import Held, baseline
@@ -57,10 +57,27 @@ def load(
         raise UsageError(f"no column is called {unknown[0]!r}; columns are step, rank, {', '.join(STEP_METRICS)}")
     _check_zone(tz)
     records = ingesters.load([fspath(path) for path in paths], Options(columns=dict(columns or {}), tz=tz))
-    told = any(getattr(records, name).height for name in (*TABLES, "layers"))
+    tables = set(TABLES) - {"steps", "rejects"} | {"layers"}
+    told = any(getattr(records, name).height for name in tables) or _measured(records)
     if not told and not any(run.config or run.exit != "unknown" for run in records.runs):
-        raise ingesters.without_a_row(next(source for source in records.sources if source.format != "unknown"))
+        raise _without_a_number(records)
     return records
+
+
+def _measured(records: Records) -> bool:
+    """Whether a step has a number beside it."""
+    return any(records.steps[name].count() for name in STEP_METRICS if name in records.steps.columns)
+
+
+def _without_a_number(records: Records) -> InputError:
+    """What is said of files that hold no row, or steps with nothing beside them."""
+    source = next(source for source in records.sources if source.format != "unknown")
+    if records.steps.height:
+        return InputError(f"{source.path} holds no number beside its steps: nothing in it can be judged")
+    if not records.rejects.height:
+        return ingesters.without_a_row(source)
+    first = records.rejects.row(0, named=True)
+    return InputError(f"{source.path} holds no row that can be read: {first['reason']} (line {first['line']})")
 
 
 def _check_zone(tz: str | None) -> None:

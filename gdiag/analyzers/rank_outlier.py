@@ -5,6 +5,7 @@ same step; a rank's gradient norm that leaves the others in the very step in whi
 what any other rank ever shows while that rank's own loss stays ordinary; a rank whose loss or norm alone is not finite;
 a rank that holds most of the outliers of the run (binomial test); a loss that is high on one rank for several rows, or that
 leaves its usual distance to the others' and stays away; a gradient norm and a loss that both fall below the others' and stay.
+Where there is none of these, the one row of a rank that stands farthest out is worth knowing.
 
 Why it matters: data and learning rate are the same for all ranks on average; what happens on one rank only is its data
 for a step, or its machine. A gradient that is wrong in one layer of one rank for one step is what a flipped bit looks
@@ -26,7 +27,16 @@ from gdiag.measures.attribution import Attribution, layer_events
 from gdiag.measures.layers import FIRST_ROWS, Floats
 from gdiag.measures.rank_departure import APART, SUNK_WANDERS, departure, sinking
 from gdiag.measures.rank_layers import first_rank_layer
-from gdiag.measures.ranks import Outlier, RankTable, binomial_tail, by_rank, nonfinite_ranks, outliers, rank_deviation
+from gdiag.measures.ranks import (
+    Outlier,
+    RankTable,
+    binomial_tail,
+    by_rank,
+    lone_row,
+    nonfinite_ranks,
+    outliers,
+    rank_deviation,
+)
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Location, Measure, Severity
 from gdiag.reference.figures import multiple
@@ -34,14 +44,16 @@ from gdiag.reference.figures import multiple
 CODE = "GD402"
 NAME = "rank-outlier"
 NEEDS: tuple[str, ...] = ("steps.rank|layers.rank",)
-OWN = ("grad_norm", "loss")
+WORDS = {"grad_norm": "gradient norm", "loss": "loss"}
+"""Each rank's own columns, and how a sentence calls them."""
 HABIT_ROWS, HABIT_SHARE = 20, 0.75
 """Rows from which on two outliers of a rank are two, and the share of one, in log units, that makes the other as large."""
 
 
 def analyze(
     run: RunView, *, ratio: float = 2.0, z: float = 5.0, layer_ratio: float = 4.0, layer_z: float = 6.0,
-    alone: float = 6.0, share: float = 0.6, events: int = 10, chance: float = 1e-4, most: int = 5,
+    alone: float = 6.0, share: float = 0.6, events: int = 10, chance: float = 1e-4, once: float = 10.0,
+    most: int = 5,
 ) -> list[Finding]:  # fmt: skip
     """At most `most` findings.
 
@@ -55,9 +67,10 @@ def analyze(
         share: share of the outliers that one rank holds.
         events: fewest outliers for that.
         chance: probability of such a share when every rank is alike.
+        once: a value of one row in the usual deviations between ranks from which it is worth knowing where nothing else is found.
         most: findings.
     """
-    tables = {column: table for column in OWN if (table := by_rank(run.steps, column)) is not None}
+    tables = {column: table for column in WORDS if (table := by_rank(run.steps, column)) is not None}
     found = _one_layer_of_one_rank(run, layer_ratio, layer_z)
     found += [f for f in _with_a_layer(run, tables.get("grad_norm"), ratio, z, layer_ratio, layer_z) if _new(f, found)]
     found += [f for f in _without_its_loss(run, tables, alone) if _new(f, found)]
@@ -69,7 +82,7 @@ def analyze(
         found += _holder(run, column, table, _apart(hits), share, events, chance)
     for lasts in (_leaves(run, tables.get("loss")), _sinks(run, tables)):
         found += [f for f in lasts if not any(f.where.rank == other.where.rank for other in found)]
-    return found[:most]
+    return found[:most] or _once(run, tables, once)
 
 
 def _new(finding: Finding, found: list[Finding]) -> bool:
@@ -147,6 +160,24 @@ def _without_its_loss(run: RunView, tables: dict[str, RankTable], ratio: float) 
     return []
 
 
+def _once(run: RunView, tables: dict[str, RankTable], z: float) -> list[Finding]:
+    """The farthest single row of one rank: worth knowing, for a hard batch of that rank looks the same."""
+    hits = {column: hit for column, table in tables.items() if (hit := lone_row(table, z)) is not None}
+    if not hits:
+        return []
+    column, hit = max(hits.items(), key=lambda told: told[1].z)
+    also = [c for c, other in hits.items() if c != column and (other.row, other.rank) == (hit.row, hit.rank)]
+    text = (
+        f"{WORDS[column]} of rank {hit.rank} is {multiple(hit.ratio)} times the other ranks' at step {hit.step}, in that row only"
+        f"{f'; so is its {WORDS[also[0]]}' if also else ''}"
+    )
+    evidence = (
+        Measure("ratio", hit.ratio), Measure("z", hit.z, limit=z), Measure("ranks", str(hit.rank)), Measure("column", column),
+        Measure("kind", "once"),
+    )  # fmt: skip
+    return [Finding(CODE, NAME, Severity.INFO, text, _where(run, hit.step, hit.step, hit.rank), evidence)]
+
+
 def _habit(far: Floats, row: int, usual: float) -> bool:
     """Whether a rank goes nearly as far at other times, and not twice as far as another does: tails of few samples, no fault."""
     apart = np.abs(np.arange(len(far)) - row) > HABIT_ROWS
@@ -159,7 +190,7 @@ def _not_finite(run: RunView, tables: dict[str, RankTable]) -> list[Finding]:
         first = nonfinite_ranks(table)
         if first is not None:
             step, ranks = first
-            text = f"{column} is not finite on rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} alone at step {step}"
+            text = f"{WORDS[column]} is not finite on rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))} alone at step {step}"
             evidence = (
                 Measure("ranks", ", ".join(map(str, ranks))),
                 Measure("ranks_total", len(table.ranks)),
@@ -182,7 +213,7 @@ def _holder(
     return [
         Finding(
             CODE, NAME, Severity.WARNING,
-            f"Rank {rank} holds {count} of {len(hits)} outliers of {column} between ranks, against {1 / len(table.ranks):.0%} by chance",
+            f"Rank {rank} holds {count} of {len(hits)} outliers of the {WORDS[column]} between ranks, against {1 / len(table.ranks):.0%} by chance",
             _where(run, hits[0].step, hits[-1].step, rank),
             (
                 Measure("rank_share", count / len(hits), limit=share), Measure("outliers", len(hits)), Measure("p", p, limit=chance),
@@ -213,7 +244,7 @@ def _lasting(run: RunView, column: str, hits: list[Outlier], ratio: float, losse
                     (h for h, n in pairwise(mine) if h.row >= fourth.row and n.row - h.row > 8),
                     mine[-1],
                 )
-                text = f"{column} of rank {rank} alone is high from step {first.step}, {multiple(first.ratio)} times the other ranks'"
+                text = f"{WORDS[column]} of rank {rank} alone is high from step {first.step}, {multiple(first.ratio)} times the other ranks'"
                 evidence: tuple[Measure, ...] = (
                     Measure("ratio", first.ratio, limit=ratio),
                     Measure("z", first.z),

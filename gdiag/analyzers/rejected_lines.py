@@ -39,14 +39,14 @@ def analyze(run: RunView, *, share: float = 0.05, lines: int = 10) -> list[Findi
         if cells.height and cells["line"].n_unique() == source.rejected:
             findings.append(_cells(source, cells, run.run.id, share, lines))
             continue
-        count = max(own.height, source.rejected)
+        count = max(own["line"].n_unique(), source.rejected)
         if not count:
             continue
         reasons = Counter(own["reason"].to_list()).most_common(3)
         part = count / max(1, source.rows + count)
         line = own["line"][0] if own.height else None
         why = f", most often: {reasons[0][0]}" if reasons else ""
-        said = f"{count} of {source.rows + count} lines hold no readable row ({part:.2g} of the file){why}"
+        said = f"{count} of {source.rows + count} lines hold no readable row ({100 * part:.2g} %){why}"
         severe = part >= share and count >= lines
         evidence = (
             Measure("rejected", count, "", lines),

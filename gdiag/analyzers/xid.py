@@ -23,6 +23,7 @@ from gdiag.measures.machine_events import Reported
 from gdiag.measures.run import RunView
 from gdiag.model import Finding, Location, Measure, Severity
 from gdiag.reference import gpus as reference
+from gdiag.reference.figures import listed
 from gdiag.reference.gpus import Xid
 
 CODE = "GD404"
@@ -30,6 +31,8 @@ NAME = "xid"
 NEEDS: tuple[str, ...] = ("events.kind",)
 
 _DETAILS = (154, 171, 172)
+_CONSEQUENCES = (43, 44, 45, 109)
+"""Stopped and removed channels and context switches that time out: right after another error they are that one's."""
 _IGNORABLE_NVLINK = (1 << 0) | (1 << 23) | (1 << 30)
 """Bits of Xid 74's first register that say nothing by themselves (NVIDIA's NVLink workflow)."""
 
@@ -38,10 +41,10 @@ def analyze(run: RunView, *, most: int = 50) -> list[Finding]:
     """A finding per code and GPU; most: findings at most."""
     groups = [g for g in run.reported if not (g.kind == "xid" and g.code in _DETAILS)]
     details = [g for g in run.reported if g.kind == "xid" and g.code in _DETAILS]
-    return [_finding(run, group, details) for group in groups[:most]]
+    return [_finding(run, group, details, groups) for group in groups[:most]]
 
 
-def _finding(run: RunView, group: Reported, details: list[Reported]) -> Finding:
+def _finding(run: RunView, group: Reported, details: list[Reported], groups: list[Reported]) -> Finding:
     known = reference.xids().get(group.code) if group.kind == "xid" else None
     name = "Xid" if group.kind == "xid" else "SXid"
     who = (
@@ -53,10 +56,11 @@ def _finding(run: RunView, group: Reported, details: list[Reported]) -> Finding:
     meaning = (
         known.meaning if known is not None else ("NVSwitch error" if group.kind == "sxid" else "not in the catalogue")
     )
-    times = f" {group.count} times" if group.count > 1 else ""
+    times = f", {group.count} times" if group.count > 1 else ""
     because = f", caused by Xid {group.caused_by}" if group.caused_by is not None else ""
+    because += _around(group, groups)
     where = replace(_place(run, group), zone_known=group.zone_known)
-    blamed = reference.xids().get(group.caused_by) if group.caused_by is not None else known
+    blamed = _blamed(group) or known
     hardware = blamed.hardware if blamed is not None else group.kind == "sxid"
     evidence = [
         Measure("xid" if group.kind == "xid" else "sxid", group.code),
@@ -70,6 +74,11 @@ def _finding(run: RunView, group: Reported, details: list[Reported]) -> Finding:
         evidence.append(Measure("fatal", group.fatal))
     if group.caused_by is not None:
         evidence.append(Measure("caused_by", group.caused_by))
+    if group.follows is not None:
+        evidence += [
+            Measure("follows", group.follows.code),
+            Measure("follows_on", group.follows.bus_id or group.follows.uuid or "not said"),
+        ]
     evidence += [
         Measure("recovery_action", d.text.split("154, ")[-1][:120])
         for d in details
@@ -85,6 +94,27 @@ def _finding(run: RunView, group: Reported, details: list[Reported]) -> Finding:
     )
 
 
+def _blamed(group: Reported) -> Xid | None:
+    """The error that this one is a consequence of: as its line says, else that which it came right after."""
+    if group.caused_by is not None:
+        return reference.xids().get(group.caused_by)
+    if group.follows is not None and group.code in _CONSEQUENCES:
+        return reference.xids().get(group.follows.code)
+    return None
+
+
+def _around(group: Reported, groups: list[Reported]) -> str:
+    """What came right before, or what followed the first one."""
+    if group.follows is not None:
+        return f", right after Xid {group.follows.code}"
+    after = sorted({g.code for g in groups if g.follows is not None and _same(g.follows, group)})
+    return f"; Xid {listed(after)} follow{'s' if len(after) == 1 else ''} at once" if after else ""
+
+
+def _same(one: Reported, other: Reported) -> bool:
+    return (one.code, one.host, one.device) == (other.code, other.host, other.device)
+
+
 def _place(run: RunView, group: Reported) -> Location:
     return run.where(
         group.row, step=group.step, host=group.host, gpu=group.gpu, time=group.time, last_time=group.last_time
@@ -94,7 +124,13 @@ def _place(run: RunView, group: Reported) -> Location:
 def _severity(group: Reported, known: Xid | None) -> Severity:
     if known is None:
         return Severity.CRITICAL if group.fatal else Severity.WARNING if group.kind == "sxid" else Severity.INFO
-    blamed = reference.xids().get(group.caused_by) if group.caused_by is not None else None
+    blamed = _blamed(group)
+    if group.follows is not None and group.code in _CONSEQUENCES:
+        return min(Severity.WARNING, _by_class(group, known, None))
+    return _by_class(group, known, blamed)
+
+
+def _by_class(group: Reported, known: Xid, blamed: Xid | None) -> Severity:
     if known.kind == "follow-up" and blamed is not None:
         # The cause's own line may be lost with the rotated log: its consequence speaks for it.
         return Severity.CRITICAL if blamed.hardware else Severity.WARNING

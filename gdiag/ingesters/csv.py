@@ -175,6 +175,9 @@ def _refuse_runs(path: str, frame: pl.DataFrame, options: Options) -> None:
         n for n in frame.columns if simplify(n) in (*RUN, "name", "model", "variant", "config", "id", "state", "method")
     ]
     final = [n for n in frame.columns if re.match(r"(?:final|best)[_ ]", n.lower())]
+    numbers = any(frame[n].cast(pl.Float64, strict=False).count() for n in frame.columns if n not in (*naming, "line"))
+    if not numbers:
+        return  # words alone are no run's last values
     if (any(frame[n].n_unique() >= 0.9 * frame.height for n in naming) and frame.height > 1) or (naming and final):
         raise InputError(
             f"{path} is a table of runs, one row a run with its last values: no series (export the metrics over steps)"

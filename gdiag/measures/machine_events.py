@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -11,6 +13,12 @@ import polars as pl
 from gdiag.measures import clock_alignment, telemetry
 from gdiag.measures.step_time import StepTimes
 from gdiag.measures.telemetry import Telemetry
+
+SOON: Final = 60.0
+"""Seconds within which an error of a GPU is the consequence of the one before it: the driver takes the channels down at once, and
+its own time-outs are 45 s at most."""
+CHANNELS_REMOVED: Final = 45
+"""The Xid that any GPU of the node may report after another one's error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,13 @@ class Reported:
     """The Xid that the lines themselves name as their cause."""
     fatal: bool | None
     """What the line says of an NVLink or switch error; None when it does not say."""
+    follows: Reported | None = None
+    """The first Xid of the same GPU (of the node, for removed channels) that this one came right after."""
+
+    @property
+    def device(self) -> str | None:
+        """The GPU or switch as the line names it."""
+        return self.bus_id or self.uuid or (None if self.gpu is None else str(self.gpu))
 
 
 def reported(events: pl.DataFrame, view: Telemetry | None, times: StepTimes | None) -> list[Reported]:
@@ -53,7 +68,26 @@ def reported(events: pl.DataFrame, view: Telemetry | None, times: StepTimes | No
         pl.len().alias("count"), pl.col("source", "line", "text", "caused_by", "zone_known").first(), pl.col("rank").first(),
         pl.col("step").first(), pl.col("time").min(), pl.col("time").max().alias("last_time"),
     )  # fmt: skip
-    return [_group(row, view, times) for row in groups.iter_rows(named=True)]
+    return _followed([_group(row, view, times) for row in groups.iter_rows(named=True)])
+
+
+def _followed(groups: Sequence[Reported]) -> list[Reported]:
+    """The groups with the one each came right after: in order of their clocks, or of their lines where one process is named."""
+    found: list[Reported] = []
+    for group in groups:
+        before = [e for e in found if e.kind == group.kind == "xid" and e.host == group.host and _soon(e, group)]
+        own = [e for e in before if e.device is not None and e.device == group.device]
+        first = next(iter(own or (before if group.code == CHANNELS_REMOVED else [])), None)
+        found.append(group if first is None else replace(group, follows=first.follows or first))
+    return found
+
+
+def _soon(before: Reported, after: Reported) -> bool:
+    if before.time is not None and after.time is not None:
+        return 0 <= after.time - before.time <= SOON or 0 <= after.time - (before.last_time or before.time) <= SOON
+    process = re.search(r"\bpid='?(\d+)", before.text)
+    same = process is not None and re.search(rf"\bpid='?{process[1]}\b", after.text) is not None
+    return same and before.row["source"] == after.row["source"]
 
 
 def _group(row: dict[str, object], view: Telemetry | None, times: StepTimes | None) -> Reported:

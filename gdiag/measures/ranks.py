@@ -209,6 +209,22 @@ def outliers(table: RankTable, z: float | None = None, ratio: float = 2.0) -> li
     ]
 
 
+def lone_row(table: RankTable, z: float) -> Outlier | None:
+    """The outlier, in log units half as far again above the other ranks as any other value of the table; None of few ranks."""
+    if len(table.ranks) < LEAST_PEERS:
+        return None
+    far = np.nan_to_num(rank_deviation(table), nan=0.0, posinf=0.0, neginf=0.0)
+    far[:FIRST_ROWS] = 0.0
+    most, second = np.sort(far, axis=None)[[-1, -2]]
+    if most < LONE * second:
+        return None
+    row, rank = np.argwhere(far == most)[0]
+    hits = outliers(table, z=z, ratio=1.1)
+    return next((hit for hit in hits if (hit.row, hit.rank) == (row, table.ranks[rank])), None)
+
+
+LONE = 1.5
+"""How much farther out, in log units, the lone row of a rank stands than any other value."""
 LEAST_PEERS = 4
 """Ranks from which the median of the others does not depend on the one that stands out."""
 AROUND_ROWS = 4

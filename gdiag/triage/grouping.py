@@ -29,6 +29,8 @@ NEAR_ROWS: Final = 10
 """Logged rows within which two findings of one room count as one event: the spike scan merges hot rows over the same gap."""
 
 
+UNSAID: Final = "not said"
+"""What stands for a device that a line of the driver does not name."""
 HARDWARE_ROWS: Final = 30
 """The same for the machine's own reports: counters are polled every few seconds to minutes, not every step."""
 
@@ -111,10 +113,11 @@ def room_of(finding: Finding) -> str:
     return ROOM[finding.code[:3]]
 
 
-def _by_onset(finding: Finding) -> tuple[float, float, int]:
+def _by_onset(finding: Finding) -> tuple[float, float, bool, int]:
     where = finding.where
     step = float(where.step) if where.step is not None else float("inf")
-    return (step, where.time or 0.0, LEADS.index(finding.code) if finding.code in LEADS else len(LEADS))
+    follows = finding.measure("follows") is not None
+    return (step, where.time or 0.0, follows, LEADS.index(finding.code) if finding.code in LEADS else len(LEADS))
 
 
 def _home(finding: Finding, groups: list[Group], facts: RunFacts) -> Group | None:
@@ -123,6 +126,8 @@ def _home(finding: Finding, groups: list[Group], facts: RunFacts) -> Group | Non
             g for g in groups if any(f.code == "GD211" and f.where.layer == finding.where.layer for f in g.members)
         )
         return next(same_layer, None)
+    if finding.measure("follows") is not None:
+        return next((g for g in groups if any(_followed(finding, f) for f in g.members)), None)
     if _alone(finding):
         return None
     if finding.measure("meets_slow_steps") is True:
@@ -142,6 +147,14 @@ def _home(finding: Finding, groups: list[Group], facts: RunFacts) -> Group | Non
         if step is not None and _close(finding, step, home, rows, facts) and _compatible(finding, home):
             return home
     return None
+
+
+def _followed(finding: Finding, first: Finding) -> bool:
+    """Whether an Xid came right after `first`."""
+    told = first.code == "GD404" and first.measure("xid") == finding.measure("follows")
+    device = finding.measure("follows_on")
+    same = first.measure("bus_id") == device and (device != UNSAID or first.where.gpu == finding.where.gpu)
+    return told and same and first.where.host == finding.where.host
 
 
 def _close(finding: Finding, step: float, home: Group, rows: int, facts: RunFacts) -> bool:

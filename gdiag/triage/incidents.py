@@ -98,6 +98,7 @@ def _precedence(finding: Finding) -> tuple[object, ...]:
     place -= finding.measure("culprit_rank") is not None  # whom the others wait for says more than who gave up
     place -= 0.5 * (finding.code == "GD009" and bool(finding.number("timeouts")))  # and so does who waits
     place -= 2 * (finding.measure("first_error") is True)  # what came first, more than who waited after it
+    place += 0.5 * (finding.measure("follows") is not None)
     grave = min(finding.severity, Severity.WARNING) if hint else finding.severity
     return (hint or finding.severity == Severity.INFO, -grave, place, finding.where.step or 0)
 

@@ -77,6 +77,8 @@ def note(case: Case) -> str | None:
         )
     if case.lead.code == "GD309":
         return _unused_rate(case)
+    if case.lead.code == "GD402" and case.value("kind", "GD402") == "once":
+        return f"Nothing to do for one row: a hard batch of rank {case.rank} looks the same; replay its batch of step {case.onset} on another node if the rank stands out again"
     if case.lead.code == "GD705":
         return _rerun(case)
     if case.lead.code == "GD306":

@@ -25,7 +25,7 @@ NAMES: Final[dict[Pattern, str]] = {
     "inconsistent_output": "Benchmark output contradicts itself", "log_quality": "Log quality",
 }  # fmt: skip
 
-MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches", "hang"})
+MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches", "hang", "rank_outlier"})
 """Patterns whose finding says more than their name; so do GD404 (which Xid on which GPU), restarts and benchmarks."""
 
 BY_CODE: Final = {
@@ -163,7 +163,7 @@ def _when(case: Case) -> str:
         return f"at step {lead}, unstable from step {case.onset}"
     if case.lead.measure("kind") == "advanced_twice" or case.lead.code == "GD309":
         return f"from step {case.onset}"
-    single = case.last == case.onset and case.pattern in {"rank_outlier", "layer_outlier"}
+    single = case.last == case.onset and case.pattern == "layer_outlier"
     if single or case.lead.code in {"GD206", "GD118"} or case.pattern in AT:
         return f"at step {case.onset}"
     return f"from step {case.onset}"

@@ -81,7 +81,7 @@ def test_a_norm_that_its_own_loss_does_not_explain(count: int) -> None:
     ranks[1]["grad_norm"][400] *= 20
     (finding,) = analyze(layered(rank_steps=ranks))
     assert (finding.where.step, finding.where.rank, finding.severity) == (400, 1, Severity.WARNING)
-    assert analyze(layered(rank_steps=ranks), alone=40.0) == []
+    assert analyze(layered(rank_steps=ranks), alone=40.0, once=999.0) == []
     ranks[1]["loss"][400] += 3
     assert analyze(layered(rank_steps=ranks)) == []
 
@@ -184,3 +184,28 @@ def test_a_rank_whose_own_loss_is_high_with_its_norm_may_have_other_data() -> No
     ranks[2]["loss"][400:410] += 8
     (finding,) = analyze(layered(norms(600), rank_steps=ranks))
     assert (finding.where.rank, finding.where.step, finding.measure("kind")) == (2, 400, "leaves")
+
+
+@pytest.mark.parametrize("columns", [("loss",), ("grad_norm",), ("loss", "grad_norm")])
+def test_one_row_of_one_rank_among_eight_is_worth_knowing(columns: tuple[str, ...]) -> None:
+    ranks = local(8)
+    for made in ranks.values():
+        made["grad_norm"] **= 0.5
+    for column in columns:
+        ranks[5][column][400] = {"loss": 8.0, "grad_norm": 4.0}[column]
+    (finding,) = analyze(layered(rank_steps=ranks))
+    assert finding.severity is Severity.INFO
+    assert (finding.where.step, finding.where.last_step, finding.where.rank) == (400, 400, 5)
+    assert "in that row only" in finding.message
+    assert ("; so is its " in finding.message) is (len(columns) == 2)
+    assert analyze(layered(rank_steps=ranks), once=999.0) == []
+
+
+def test_two_far_rows_or_few_ranks_have_no_lone_row() -> None:
+    ranks = local(8)
+    ranks[5]["loss"][400] = 8.0
+    ranks[2]["loss"][200] = 7.0
+    assert analyze(layered(rank_steps=ranks)) == []
+    few = local(3)
+    few[1]["loss"][400] = 8.0
+    assert analyze(layered(rank_steps=few)) == []

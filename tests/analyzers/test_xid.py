@@ -86,3 +86,45 @@ def test_details_are_attached_and_are_no_findings() -> None:
 
 def test_no_lines_no_findings() -> None:
     assert xid.analyze(saying({"kind": "checkpoint", "text": "saved"})) == []
+
+
+def at(code: int, seconds: float, bus: str = "0000:00:00", pid: int = 42) -> dict[str, object]:
+    return {
+        "value": float(code),
+        "bus_id": bus,
+        "time": START + 1000 + seconds,
+        "line": 1 + int(seconds),
+        "text": f"pid={pid}, x",
+    }
+
+
+def test_what_comes_right_after_a_programs_error_is_its_consequence() -> None:
+    first, timed_out, removed = xid.analyze(saying(at(13, 0), at(109, 8), at(45, 11)))
+    assert first.message.endswith("; Xid 45 and 109 follow at once")
+    assert timed_out.message.endswith("context-switch time-out, right after Xid 13")
+    assert [timed_out.severity, removed.severity] == [Severity.WARNING, Severity.INFO]
+    assert timed_out.measure("hardware") is False
+    assert timed_out.number("follows") == 13
+    alone, late = xid.analyze(saying(at(13, 0), at(109, 600)))
+    assert "follow" not in alone.message
+    assert late.severity is Severity.CRITICAL
+
+
+def test_a_machines_error_after_a_programs_is_its_own() -> None:
+    _, worse = xid.analyze(saying(at(13, 0), at(48, 5)))
+    assert worse.severity is Severity.CRITICAL
+    assert worse.measure("hardware") is True
+
+
+def test_only_removed_channels_follow_an_error_of_another_gpu() -> None:
+    _, other, removed = xid.analyze(saying(at(79, 0), at(31, 2, "0000:01:00"), at(45, 3, "0000:01:00")))
+    assert other.measure("follows") is None
+    assert removed.measure("follows_on") == "0000:01:00"  # the nearest earlier one is its own GPU's
+    _, alone = xid.analyze(saying(at(79, 0), at(45, 3, "0000:01:00")))
+    assert alone.measure("follows_on") == "0000:00:00"
+
+
+def test_without_clocks_the_process_joins_them() -> None:
+    lines = [at(13, 0), at(109, 8), at(31, 9, pid=43)]
+    found = xid.analyze(saying(*({**line, "time": None} for line in lines)))
+    assert [f.measure("follows") for f in found] == [None, 13, None]

@@ -77,6 +77,23 @@ def test_what_cannot_be_used_is_one_sentence_and_exit_2(
     assert says in message
 
 
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("step,comment\n1,a\n2,b\n", "holds no number beside its steps"),
+        ("step,loss\na,b\nc,d\n", "holds no row that can be read: no number in column step (line 2)"),
+        ("name,comment\na,b\nc,d\n", "holds no loss, gradient norm or step in its columns"),
+    ],
+)
+def test_a_table_of_words_is_not_healthy(run: Run, tmp_path: Path, table: str, says: str) -> None:
+    (tmp_path / "words.csv").write_text(table)
+    done = run("analyze", "words.csv")
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert says in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+
+
 def test_an_empty_folder_is_not_healthy(run: Run, tmp_path: Path) -> None:
     assert run("analyze", ".").returncode == 2
 

@@ -656,3 +656,26 @@ def test_a_run_that_ended_costs_what_is_trained_again_and_waited_for() -> None:
     assert incidents(end, facts=replace(facts, checkpoints=(1000,)))[0].cost == Cost()
     half = finding("GD008", 1000, evidence=(Measure("storage", True),))
     assert incidents(half, facts=replace(facts, checkpoints=(900, 1000)))[0].cost.steps == 100
+
+
+def driver(code: int, time: float, severity: Severity, gpu: str = "0000:3b:00", after: int | None = None) -> Finding:
+    told = (Measure("xid", code), Measure("bus_id", gpu), Measure("hardware", severity is CRITICAL))
+    follows = (Measure("follows", after), Measure("follows_on", gpu)) if after is not None else ()
+    return replace(
+        finding("GD404", None, severity=severity, time=time, evidence=(*told, *follows)), message=f"Xid {code}"
+    )
+
+
+def test_an_xid_and_those_right_after_it_are_one_incident() -> None:
+    found = incidents(
+        driver(109, 8.0, WARNING, after=13), driver(13, 8.0, WARNING), driver(45, 9.0, INFO, after=13),
+        driver(31, 9.0, WARNING, "0000:5e:00"),
+    )  # fmt: skip
+    assert [(i.title, len(i.findings)) for i in found] == [("Xid 13", 3), ("Xid 31", 1)]
+
+
+def test_a_lone_row_of_a_rank_has_no_cause_and_asks_for_nothing() -> None:
+    evidence = (Measure("kind", "once"),)
+    (incident,) = incidents(finding("GD402", 250, severity=INFO, rank=5, evidence=evidence))
+    assert incident.causes == ()
+    assert incident.actions[0].startswith("Nothing to do for one row")
