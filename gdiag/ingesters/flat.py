@@ -118,6 +118,8 @@ def column(name: str, cells: list[Cell], where: list[int], height: int) -> pl.Se
 
 def flatten_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """A frame of a columnar reader as `flatten` would give it: `a/b` for nested objects, histograms as norms."""
+    if not any(isinstance(kind, (*_NESTED, pl.Object)) for kind in frame.dtypes):
+        return frame  # the schema of thousands of columns takes as long as to read a few rows
     for _ in range(DEPTH):
         nested = [(name, kind) for name, kind in frame.schema.items() if isinstance(kind, _NESTED)]
         if not nested:
@@ -130,9 +132,7 @@ def flatten_frame(frame: pl.DataFrame) -> pl.DataFrame:
             else:
                 frame = _unnest(frame, name)
     deep = [name for name, kind in frame.schema.items() if isinstance(kind, (*_NESTED, pl.Object))]
-    return (
-        frame.drop(deep) if deep else frame
-    )  # to drop nothing of thousands of columns takes as long as to read a few rows
+    return frame.drop(deep) if deep else frame
 
 
 def _unnest(frame: pl.DataFrame, name: str) -> pl.DataFrame:

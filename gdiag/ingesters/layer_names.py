@@ -94,6 +94,9 @@ _SPECIAL: Final[tuple[tuple[str, Quantity], ...]] = (
 _HINT: Final = re.compile(r"[/.:\d]|_fsdp", re.IGNORECASE)
 """What every name of a layer's column holds."""
 
+_COUNT: Final = re.compile(r"(?<![lL])\d+")
+"""A number that counts; behind an l it may be the kind of a norm, as l2."""
+
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], Quantity], ...]:
@@ -127,16 +130,21 @@ def parse(name: str, *, contained: bool = False) -> tuple[Quantity, str] | None:
     """
     if len(name) > LONGEST_NAME or not _HINT.search(name):
         return None
-    for pattern, quantity in _patterns():
-        matched = pattern.match(name)
-        if matched is not None:
-            layer = clean(matched["layer"], contained=contained)
-            # A name inside a wrapper is a module's, be it called norm.
-            own = matched["layer"].strip("/ ").lower()
-            if not layer or own in _TOTALS or own.endswith("_total"):
-                return None
-            return quantity, layer
-    return None
+    form = _form(_COUNT.sub("0", name))
+    if form is None or (matched := form[0].match(name)) is None:
+        return None
+    layer = clean(matched["layer"], contained=contained)
+    # A name inside a wrapper is a module's, be it called norm.
+    own = matched["layer"].strip("/ ").lower()
+    if not layer or own in _TOTALS or own.endswith("_total"):
+        return None
+    return form[1], layer
+
+
+@lru_cache(maxsize=4096)
+def _form(name: str) -> tuple[re.Pattern[str], Quantity] | None:
+    """The first form that a name fits: it is that of all whose numbers alone are others, of which a model has thousands."""
+    return next(((pattern, quantity) for pattern, quantity in _patterns() if pattern.match(name)), None)
 
 
 def clean(layer: str, *, contained: bool = False) -> str:

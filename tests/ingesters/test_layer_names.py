@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gdiag.ingesters.layer_names import clean, parse
+from gdiag.ingesters.layer_names import _patterns, clean, parse
 from gdiag.ingesters.layer_places import block, catalogue, kind
 from gdiag.schema import LayerKind
 
@@ -387,3 +387,24 @@ def test_layers_that_only_their_names_count_are_a_stack() -> None:
 def test_a_name_space_before_the_quantity_is_no_part_of_the_layer(space: str) -> None:
     assert parse(f"{space}grad_norm/blocks.0.fc") == ("grad_norm", "blocks.0.fc")
     assert parse(f"{space}param_norm/head") == ("param_norm", "head")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "grad_l2/blocks.{}.fc",
+        "grad_2.{}_norm/layers.{}",
+        "l2_norm/grad/h.{}.fc{}",
+        "gnorm_layer{}",
+        "time/{}",
+        "grad/{}",
+    ],
+)
+def test_other_numbers_are_the_same_form(name: str) -> None:
+    for number in ("0", "2", "17", "123456"):
+        filled = name.replace("{}", number)
+        first = next(((p, q) for p, q in _patterns() if p.match(filled)), None)
+        found = parse(filled)
+        assert (found is None) == (first is None)
+        if found is not None and first is not None and (matched := first[0].match(filled)):
+            assert found == (first[1], clean(matched["layer"]))
