@@ -40,6 +40,8 @@ _UNITS: Final = {
 }  # fmt: skip
 _BYTES: Final = {"b": 1.0, "bytes": 1.0, "kb": 2.0**10, "kib": 2.0**10, "mb": 2.0**20, "mib": 2.0**20, "gb": 2.0**30,
                  "gib": 2.0**30}  # fmt: skip
+_NO_UNIT = re.compile(r"(?<=\S)\s*[\[(]\s*(?:nats?|-|a\.?u\.?)\s*[\])]$", re.IGNORECASE)
+"""A unit in brackets that scales nothing: `loss [nat]`, `grad_norm [-]`."""
 _UNIT = re.compile(r"^(.+?)(?:_in)?_([a-zµ]+)$")
 
 
@@ -74,7 +76,7 @@ def claim(name: str) -> Claim | None:
     """The reading of a name that the alias table holds, with or without prefixes and unit."""
     if len(name) > LONGEST_NAME:
         return None
-    text = simplify(name)
+    text = simplify(_NO_UNIT.sub("", name))
     if _EVAL.search(text):
         return _eval_claim(text)
     weaker = 0

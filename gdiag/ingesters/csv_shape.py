@@ -30,6 +30,9 @@ def sniff(head: bytes) -> csv_rows.Shape | None:
         return None
     first, header = numbered[0]
     body = [line for _, line in numbered[1:]]
+    if (named := _in_a_comment(lines[: first - 1], header)) is not None:
+        body = [header, *body]
+        first, header = named
     if _bare(header) and all(_bare(line) for line in body):
         return csv_rows.Shape(_bare_separator(header), ("step", "loss"), 0)
     for separator in sorted(_SEPARATORS, key=header.count, reverse=True):
@@ -51,6 +54,23 @@ def sniff(head: bytes) -> csv_rows.Shape | None:
             )
             regular = len(widths) > 2 and set(widths[:-1]) == {len(names)}
             return csv_rows.Shape(separator, tuple(names), first, comma, regular)
+    return None
+
+
+def _in_a_comment(above: list[str], row: str) -> tuple[int, str] | None:
+    """Line and names of a header behind a `#`, as numpy.savetxt writes it: the last comment above a row of as many numbers."""
+    at = next((i for i in reversed(range(len(above))) if above[i].startswith("#")), None)
+    if at is None:
+        return None
+    header = above[at].lstrip("# ")
+    for separator in _SEPARATORS:
+        names, cells = ([cell.strip() for cell in _cells(line, separator)] for line in (header, row))
+        if (
+            len(names) == len(cells) > 1
+            and all(NUMBER.match(cell) for cell in cells)
+            and claims.known(names, Options())
+        ):
+            return at + 1, header
     return None
 
 

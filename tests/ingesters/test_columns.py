@@ -384,3 +384,18 @@ def test_rows_without_a_run_among_those_of_several_are_told() -> None:
     assert got.steps["run"].to_list() == ["a", "a", "b", "b"]
     assert "2 rows without a run: taken for the run of the row before" in got.notes
     assert not canonicalise(frame.filter(pl.col("run").is_not_null()), Options(), None).notes
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("loss [nat]", "loss"),
+        ("Val Loss (nats)", "eval_loss"),
+        ("grad_norm [-]", "grad_norm"),
+        ("loss[1]", None),
+        ("(1)", None),
+    ],
+)
+def test_units_that_scale_nothing(name: str, metric: str | None) -> None:
+    found = claim(name)
+    assert (found.canonical if found else None) == metric

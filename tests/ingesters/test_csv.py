@@ -241,3 +241,20 @@ def test_names_that_only_hold_letters_of_a_loss_are_no_losses(tmp_path: Path) ->
     (tmp_path / "run.csv").write_text("step,loss,model1,normal,part/kl\n" + rows)
     notes = load([tmp_path]).sources[0].notes
     assert "not finite in columns that are not used (rows): part/kl (20)" in notes
+
+
+@pytest.mark.parametrize("lead", ["# ", "#", "# a run of May\n# "])
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+def test_a_header_behind_a_hash_is_one(tmp_path: Path, lead: str, separator: str) -> None:
+    path = tmp_path / "run.csv"
+    rows = ["step,loss,grad_norm", *(f"{i},{3 - i / 50:.6e},{1 + i / 9:.6e}" for i in range(40))]
+    path.write_text(lead + "\n".join(rows).replace(",", separator) + "\n")
+    steps = load([path]).steps
+    assert steps["step"].to_list() == [*range(40)]
+    assert steps.select("loss", "grad_norm").null_count().row(0) == (0, 0)
+
+
+def test_a_comment_of_words_is_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("# made, by hand\n" + "".join(f"{i},{3 - i / 50}\n" for i in range(40)))
+    assert load([path]).steps["loss"].count() == 40
