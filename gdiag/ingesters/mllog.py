@@ -26,7 +26,7 @@ _LOSSES: Final = ("gpt3", "llama", "mixtral", "deepseek")
 _CONFIG: Final = {
     "submission_benchmark": "benchmark", "global_batch_size": "batch_size", "opt_base_learning_rate": "lr", "max_steps": "total_steps",
     "opt_learning_rate_warmup_steps": "warmup_steps", "seed": "seed", "opt_gradient_clip_norm": "clip", "opt_adamw_beta_2": "beta2",
-    "opt_adam_beta_2": "beta2", "max_sequence_length": "seq_len", "gradient_accumulation_steps": "gradient_accumulation_steps",
+    "opt_adam_beta_2": "beta2", "max_sequence_length": "seq_len", "gradient_accumulation_steps": "grad_accumulation",
 }  # fmt: skip
 _RENAME: Final = {
     "train_step_time": "step_time", "train_step_timing in s": "step_time", "reduced_train_loss": "loss", "train_loss": "loss",

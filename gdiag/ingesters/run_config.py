@@ -18,15 +18,21 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "min_lr": ("min_lr", "lr_min", "end_lr", "min_learning_rate"),
     "clip": ("clip", "grad_clip", "max_grad_norm", "clip_grad", "gradient_clip_val", "gradient_clipping", "clip_grad_norm",
              "gradient_clip", "max_norm"),
-    "batch_size": ("batch_size", "global_batch_size", "total_batch_size", "train_batch_size", "per_device_train_batch_size"),
-    "grad_accumulation": ("gradient_accumulation_steps", "grad_accum_steps", "accumulate_grad_batches"),
+    "batch_size": ("batch_size", "global_batch_size", "total_batch_size", "effective_batch_size", "global_train_batch_size",
+                   "train_batch_size"),
+    "device_batch_size": ("per_device_train_batch_size", "per_device_batch_size", "per_gpu_train_batch_size", "micro_batch_size",
+                          "train_micro_batch_size_per_gpu", "device_train_microbatch_size", "device_batch_size",
+                          "local_batch_size", "batch_size_per_gpu", "micro_batch_size_per_gpu"),
+    "grad_accumulation": ("gradient_accumulation_steps", "grad_accum_steps", "accumulate_grad_batches", "grad_accumulation_steps",
+                          "gradient_accumulation"),
     "precision": ("precision", "dtype", "mixed_precision", "torch_dtype"),
     "beta1": ("beta1", "adam_beta1"),
     "beta2": ("beta2", "adam_beta2"),
     "eps": ("adam_epsilon", "adam_eps", "eps"),
     "weight_decay": ("weight_decay", "wd"),
     "vocab_size": ("vocab_size", "padded_vocab_size", "n_vocab"),
-    "world_size": ("world_size", "num_gpus", "n_gpus", "ngpus"),
+    "world_size": ("world_size", "num_gpus", "n_gpus", "ngpus", "num_processes", "num_devices"),
+    "data_parallel_size": ("data_parallel_size", "dp_size", "dp_world_size"),
     "seq_len": ("seq_len", "seq_length", "block_size", "max_seq_length", "sequence_length", "max_seq_len"),
     "log_interval": ("log_interval", "logging_steps", "log_every", "log_every_n_steps"),
     "eval_interval": ("eval_interval", "eval_steps", "val_every", "eval_every", "val_check_interval"),
@@ -35,6 +41,7 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "optimizer": ("optim", "optimizer", "optimizer_name"),
     "seed": ("seed",),
 }  # fmt: skip
+_OF_A_PROCESS: Final = _NAMES["batch_size"].index("train_batch_size")
 _FREEZING: Final = ("freeze", "frozen", "lora", "adapter", "trainable_layers", "requires_grad")
 """Settings that say which parameters are left out of training keep their own names."""
 _PLACES: Final = {name: (canonical, i) for canonical, names in _NAMES.items() for i, name in enumerate(names)}
@@ -64,6 +71,8 @@ def canonical_config(given: Mapping[str, object]) -> dict[str, Value]:
         canonical, rank = place[0], 10 * depth + place[1]
         if canonical not in best or rank < best[canonical][0]:
             best[canonical] = (rank, value if not isinstance(value, str) else _number(value))
+    if best.get("device_batch_size", (1,))[0] % 10 == 0 and best.get("batch_size", (0,))[0] % 10 == _OF_A_PROCESS:
+        del best["batch_size"]  # Transformers writes down what one process takes beside what one of its devices does
     return {name: value for name, (_, value) in best.items()}
 
 

@@ -17,7 +17,7 @@ from gdiag.model import Value
 FORMAT = "trainer-state"
 _DECODER: Final = json.JSONDecoder()
 _CONFIG: Final = {
-    "max_steps": "total_steps", "train_batch_size": "batch_size", "num_train_epochs": "epochs", "logging_steps": "log_interval",
+    "max_steps": "total_steps", "train_batch_size": "device_batch_size", "num_train_epochs": "epochs", "logging_steps": "log_interval",
     "eval_steps": "eval_interval", "save_steps": "checkpoint_interval",
 }  # fmt: skip
 

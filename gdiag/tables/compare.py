@@ -11,8 +11,9 @@ from gdiag.errors import UsageError
 from gdiag.measures.run import RunView
 from gdiag.model import Column, Incident, Report, Severity, Table, Value
 from gdiag.schema import STEP_METRICS, Records
+from gdiag.tables.batches import batch_of
 from gdiag.tables.parting import first_difference, first_lasting_difference
-from gdiag.tables.scaling import Side, peak_rate, samples_per_step, scaling, tokens_per_step
+from gdiag.tables.scaling import Side, peak_rate, scaling, tokens_per_step
 from gdiag.triage.priors import UNKNOWN
 
 TAIL = 0.05
@@ -156,15 +157,25 @@ def _levels(a: Side, b: Side) -> Table:
         values = a.median(name), b.median(name)
         unit = f" [{STEP_METRICS[name]}]" if STEP_METRICS[name] else ""
         rows.append((f"{name.replace('_', ' ')}, median{unit}", *values, *_difference(*values)))
-    for name, growth in (("tokens", tokens_per_step), ("samples", samples_per_step)):
-        work = growth(a), growth(b)
-        if work == (a.median("batch_size"), b.median("batch_size")):
-            continue
-        rows.append((f"{name} per step", *work, *_difference(*work)))
+    tokens = tokens_per_step(a), tokens_per_step(b)
+    rows.append(("tokens per step", *tokens, *_difference(*tokens)))
+    rows += _samples(a, b)
     peaks = peak_rate(a), peak_rate(b)
     rows.append(("learning rate, peak", *peaks, *_difference(*peaks)))
     columns = (Column("quantity"), Column("A"), Column("B"), Column("B − A"), Column("B / A"))
     return Table("Levels", columns, tuple(row for row in rows if row[1] is not None or row[2] is not None))
+
+
+def _samples(a: Side, b: Side) -> list[tuple[Value | None, ...]]:
+    """Samples of one optimizer step where they say more than a logged batch size; of one device where its number is all that is known."""
+    batches = [batch_of(side.view) for side in (a, b)]
+    if all(batch is None or batch.how == "logged" for batch in batches):
+        return []
+    shares = [label for label, batch in zip("AB", batches, strict=True) if batch is not None and not batch.whole]
+    both = all(batch is None or not batch.whole for batch in batches)
+    name = "samples per step" + (" of one device" if both else f" ({shares[0]}: of one device)" if shares else "")
+    work = tuple(None if batch is None else batch.samples for batch in batches)
+    return [(name, *work, *(_difference(*work) if both or not shares else (None, None)))]
 
 
 def _spikes(side: Side) -> int:

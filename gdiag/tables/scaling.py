@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gdiag.measures.curves import Curve, Floats
+from gdiag.measures.curves import Curve
 from gdiag.measures.run import RunView
 from gdiag.model import Column, Report, Table, Value
+from gdiag.tables.batches import batch_of, growth
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +44,10 @@ def peak_rate(side: Side) -> float | None:
     return float(said) if isinstance(said, int | float) else None
 
 
-def samples_per_step(side: Side) -> float | None:
-    """Samples per step: logged, configured, or the usual growth of the sample counter."""
-    logged = side.median("batch_size")
-    said = side.setting("batch_size")
-    if logged is not None:
-        return logged
-    if isinstance(said, int | float):
-        return float(said)
-    first, last = side.curve("sample_start"), side.curve("sample_end")
-    if len(first) and len(first) == len(last):
-        return float(np.median(last.value - first.value))
-    counter = side.curve("samples")
-    return _growth(counter.step.astype(np.float64), counter.value)
-
-
 def tokens_per_step(side: Side) -> float | None:
     """The usual growth of the token counter."""
     counter = side.curve("tokens")
-    return _growth(counter.step.astype(np.float64), counter.value)
-
-
-def _growth(step: Floats, value: Floats) -> float | None:
-    gaps = np.diff(step)
-    return float(np.median(np.diff(value)[gaps > 0] / gaps[gaps > 0])) if (gaps > 0).any() else None
+    return growth(counter.step.astype(np.float64), counter.value)
 
 
 def scaling(a: Side, b: Side) -> Table:
@@ -75,8 +56,21 @@ def scaling(a: Side, b: Side) -> Table:
     Square root: Malladi et al. 2022 (arXiv:2205.10287) for Adam-like optimizers; linear: Goyal et al. 2017
     (arXiv:1706.02677) for SGD at moderate batch sizes.
     """
-    counts = ((unit, of(a), of(b)) for unit, of in (("", samples_per_step), (" tokens", tokens_per_step)))
+    sides = batch_of(a.view), batch_of(b.view)
+    alike = len({batch.whole for batch in sides if batch is not None}) < 2
+    counts = [(" tokens", tokens_per_step(a), tokens_per_step(b))]
+    if alike:
+        one, two = (None if batch is None else batch.samples for batch in sides)
+        counts.insert(0, ("", one, two))
     unit, *batches = next((found for found in counts if None not in found), ("", None, None))
+    if None in batches and not alike:
+        less = "A" if sides[0] is not None and not sides[0].whole else "B"
+        return Table(
+            f"Learning rate not held against the batch: {less}'s configuration does not tell its number of devices",
+            (),
+            (),
+        )
+    how = ["" if unit or batch is None or batch.how == "logged" else f" ({batch.how})" for batch in sides]
     rates = peak_rate(a), peak_rate(b)
     columns = (Column("rule"), Column("LR of B"), Column("B has, of that"))
     if None in batches or None in rates or batches[0] == batches[1]:
@@ -90,5 +84,5 @@ def scaling(a: Side, b: Side) -> Table:
     ):
         wanted = rate * (large / small) ** power
         rows.append((rule, wanted, has / wanted if wanted else None))
-    title = f"Learning rate for batch {large:,.7g}{unit} from {rate:g} at batch {small:,.7g}{unit}; B has {has:g}"
+    title = f"Learning rate for batch {large:,.7g}{unit}{how[1]} from {rate:g} at batch {small:,.7g}{unit}{how[0]}; B has {has:g}"
     return Table(title, columns, tuple(rows))

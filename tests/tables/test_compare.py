@@ -112,6 +112,33 @@ def test_a_larger_batch_gets_both_predictions_of_the_learning_rate() -> None:
     assert rows["linear in the batch ratio"] == (4e-3, 0.5)
 
 
+def test_the_whole_batch_is_compared_and_said() -> None:
+    one, two = (
+        records(
+            loss=[3.0] * 50, lr=[1e-3] * 50, config={"device_batch_size": 8, "grad_accumulation": n, "world_size": 8}
+        )
+        for n in (4, 16)
+    )
+    found = compare((report(one), one), (report(two), two))
+    rows = {str(row[0]): row[1:] for row in table(found, "Levels").rows}
+    assert rows["samples per step"] == (256.0, 1024.0, 768.0, 4.0)
+    assert table(found, "Learning rate").title == (
+        "Learning rate for batch 1,024 (8 per device × 16 accumulated × 8 devices) from 0.001 at batch 256 "
+        "(8 per device × 4 accumulated × 8 devices); B has 0.001"
+    )
+
+
+def test_one_devices_share_is_not_held_against_a_whole_batch() -> None:
+    one = records(loss=[3.0] * 50, lr=[1e-3] * 50, config={"device_batch_size": 8, "world_size": 8})
+    two = records(loss=[3.0] * 50, lr=[2e-3] * 50, config={"device_batch_size": 8})
+    found = compare((report(one), one), (report(two), two))
+    assert table(found, "Learning rate").title.endswith("B's configuration does not tell its number of devices")
+    rows = {str(row[0]): row[1:] for row in table(found, "Levels").rows}
+    assert rows["samples per step (B: of one device)"] == (64.0, 8.0, None, None)
+    alike = compare((report(two), two), (report(two), two))
+    assert ("samples per step of one device", 8.0, 8.0, 0.0, 1.0) in table(alike, "Levels").rows
+
+
 def test_the_step_where_the_runs_part_is_named() -> None:
     found = compare((report(FLAT), FLAT), (report(LARGE), LARGE))
     rows = table(found, "Where they part").rows
