@@ -7,6 +7,8 @@ from typing import Final
 
 import polars as pl
 
+from gdiag.ingesters import dates
+
 _DAY: Final = 86_400.0
 _LATE: Final = 3600.0
 """Seconds by which a late row may be behind those above it."""
@@ -47,7 +49,12 @@ def _clock(text: pl.Series) -> pl.Series | None:
         aware = plain.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC")
         if aware.count() and aware.count() >= 0.5 * text.count():
             return aware
-    for form in ("%Y-%m-%d %H:%M:%S%.f", "%m-%d-%Y %H:%M:%S%.f", "%Y-%m-%d %H:%M"):
+    unsaid = []
+    for digits, usual in ((4, dates.LONG), (2, dates.SHORT)):
+        days = plain.str.extract(rf"^(\d\d-\d\d-\d{{{digits}}}) \d").str.replace_all("-", "/", literal=True)
+        if days.count():
+            unsaid.append(dates.order(days, usual)[0].replace("/", "-") + " %H:%M:%S%.f")
+    for form in (*unsaid, "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M"):
         naive = plain.str.to_datetime(form, strict=False, time_unit="us")
         if naive.count() and naive.count() >= 0.5 * text.count():
             return naive

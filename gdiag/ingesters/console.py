@@ -13,6 +13,7 @@ from gdiag.errors import InputError
 from gdiag.ingesters import (
     columns,
     console_evaluations,
+    dates,
     evidence,
     fields,
     line_kinds,
@@ -32,6 +33,8 @@ _LAST: list[tuple[bytes, bytes]] = []
 OWN_TIME: Final = "time of the step"
 """What a step line itself calls its time, where the prefix holds a clock."""
 DAMAGED: Final = r"^[\s:=#\[]*\d+\s*(?:$|[/|,:\]]|\S+[:=])"
+_START: Final = 80
+"""Characters of a line in which a clock is looked for."""
 _TOTAL: Final = r"^[\s:=]*\d+\s*/\s*(\d+)"
 
 
@@ -101,6 +104,12 @@ def sample(given: Input) -> bytes:
     found = console.clean(given.sample()).replace(b"\r", b"\n")
     _LAST[:] = [(given.head, found)]
     return found
+
+
+def _starts(given: Input) -> pl.Series:
+    """What lines of the sample begin with."""
+    lines = sample(given).decode("utf-8", "replace").split("\n")
+    return pl.Series([line[:_START] for line in lines if line], dtype=pl.String)
 
 
 def is_binary(given: Input) -> bool:
@@ -306,6 +315,8 @@ def finish(
         rejects=found.rejects if len(found.rejects) else None,
         notes=(*notes, *found.notes, *said_of_them),
     )
+    if "time" in found.wide.columns and (doubt := dates.note(_starts(given))):
+        reading = replace(reading, source=replace(reading.source, notes=(*reading.source.notes, *doubt)))
     placed = found.wide.select(name for name in ("line", "step", "time") if name in found.wide.columns)
     said = evidence.scan(rest, placed, options.tz, finished=found.finished)
     if reading.steps is not None and "loss" in reading.steps.columns:

@@ -10,6 +10,7 @@ import polars as pl
 
 from gdiag.errors import UsageError
 from gdiag.ingesters import clocks as clocks_of_cells
+from gdiag.ingesters import dates
 
 _LOCAL: Final = r"\[default(\d{1,6})\]"
 _ROLE: Final = r"(?:^|\s)\[[A-Za-z_]+(\d{1,6})\]:"
@@ -34,11 +35,12 @@ _SHARED: Final = 0.5
 """Share of the steps that several members print where each speaks for itself."""
 
 _OTHERS: Final = (
-    (r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d [AP]M)", "%m/%d/%Y %I:%M:%S %p"),
-    (r"(?:^|[^\d/])(\d\d/\d\d/\d\d \d\d:\d\d:\d\d)", "%m/%d/%y %H:%M:%S"),
+    (r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d [AP]M)", f"{dates.LONG} %I:%M:%S %p"),
+    (r"(?:^|[^\d/])(\d\d/\d\d/\d\d \d\d:\d\d:\d\d)", f"{dates.SHORT} %H:%M:%S"),
     (r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})", "%b %e %H:%M:%S %Y"),
 )
-"""Other full clocks: twelve hours a day, Rich's short year, that of C's ctime."""
+"""Other full clocks: twelve hours a day, the short year of Rich and Spark, that of C's ctime."""
+_AMERICAN: Final = r"(\d\d/\d\d/\d{4}) \d\d:\d\d:\d\d"
 _OF_YEAR: Final = (
     (r"(?:^|\s)[IWEF](\d{4} \d\d:\d\d:\d\d)", "%m%d %H:%M:%S"),
     (r"(?:^|[\s\[])(\d\d/\d\d \d\d:\d\d:\d\d)", "%m/%d %H:%M:%S"),
@@ -156,8 +158,8 @@ def zone_minutes(tz: str | None) -> int | ZoneInfo:
 def clocks(prefixes: pl.Series, tz: str | None = None) -> pl.Series:
     """Unix seconds of the first full date and time in each string (Float64, null where there is none).
 
-    Understood: 2026-05-29 15:42:14.66, 2025/11/10T09:43:36,161992, with Z or ±HH:MM, and 10/17/2025 16:31:56
-    (month first, as Python's logging configurations print it).
+    Understood: 2026-05-29 15:42:14.66, 2025/11/10T09:43:36,161992, with Z or ±HH:MM, and 10/17/2025 16:31:56,
+    whose order of day and month all of them tell together.
     """
     some = _some(prefixes)
     for pattern, form in _OTHERS:
@@ -167,15 +169,20 @@ def clocks(prefixes: pl.Series, tz: str | None = None) -> pl.Series:
     if not seen:
         return _nothing("time", len(prefixes), pl.Float64)
     frame = pl.DataFrame({"p": prefixes})
-    found = frame.select(*_at_one_place(seen))
+    unsaid = any(match[1][2] == "/" for match in seen)
+    day = dates.order(prefixes.str.extract(_AMERICAN), dates.LONG)[0] if unsaid else dates.LONG
+    found = frame.select(*_at_one_place(seen, day))
     if found["moment"].null_count():
-        found = frame.select(*_anywhere())
+        found = frame.select(*_anywhere(day))
     return found.select(_unix(tz).alias("time")).to_series()
 
 
 def _parsed(prefixes: pl.Series, pattern: str, form: str, tz: str | None) -> pl.Series:
     """Unix seconds of clocks of another form."""
     text = prefixes.str.extract(pattern)
+    for usual in (dates.SHORT, dates.LONG):
+        if form.startswith(usual):
+            form = form.replace(usual, dates.order(text.str.extract(r"^(\S+)"), usual)[0])
     fraction = ("0." + prefixes.str.extract(_FRACTION)).cast(pl.Float64, strict=False)
     moment = text.str.to_datetime(form, strict=False, time_unit="us")
     offset = _nothing("offset", len(text), pl.String)
@@ -209,12 +216,17 @@ def running(prefixes: pl.Series) -> pl.Series:
     return _nothing("elapsed", len(prefixes), pl.Float64)
 
 
-def _at_one_place(seen: list[re.Match[str]]) -> list[pl.Expr]:
-    """`moment`, `fraction` and `offset` where every clock stands at the same character in the same form."""
+def _at_one_place(seen: list[re.Match[str]], unsaid: str) -> list[pl.Expr]:
+    """`moment`, `fraction` and `offset` where every clock stands at the same character in the same form.
+
+    Args:
+        seen: some clocks.
+        unsaid: the form of dates that do not begin with the year.
+    """
     first = seen[0]
     start, shown = first.start(), first[1]
-    day = "%Y{0}%m{0}%d" if shown[4] in "-/" else "%m{0}%d{0}%Y"
-    form = day.format(shown[4] if shown[4] in "-/" else shown[2]) + shown[10] + "%H:%M:%S"
+    day = f"%Y{shown[4]}%m{shown[4]}%d" if shown[4] in "-/" else unsaid
+    form = day + shown[10] + "%H:%M:%S"
     digits = len(first[2]) if first[2] else 0
     alike = all(m.start() == start and len(m[2] or "") == digits and bool(m[3]) == bool(first[3]) for m in seen)
     here = pl.col("p").str.slice(start, 19) if alike else pl.lit(None, pl.String)
@@ -233,7 +245,7 @@ def _at_one_place(seen: list[re.Match[str]]) -> list[pl.Expr]:
     ]
 
 
-def _anywhere() -> list[pl.Expr]:
+def _anywhere(unsaid: str) -> list[pl.Expr]:
     """The same by regular expressions."""
     iso = pl.col("p").str.extract(r"(\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d)")
     american = pl.col("p").str.extract(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)")
@@ -242,7 +254,7 @@ def _anywhere() -> list[pl.Expr]:
     return [
         pl.coalesce(
             plain.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us"),
-            american.str.to_datetime("%m/%d/%Y %H:%M:%S", strict=False, time_unit="us"),
+            american.str.to_datetime(f"{unsaid} %H:%M:%S", strict=False, time_unit="us"),
         ).alias("moment"),
         fraction.cast(pl.Float64, strict=False).fill_null(0.0).alias("fraction"),
         pl.col("p").str.extract(r"\d\d:\d\d:\d\d(?:[.,]\d+)?(Z|[+-]\d\d:?\d\d)\b").alias("offset"),

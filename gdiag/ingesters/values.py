@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 import polars.selectors as cs
 
-from gdiag.ingesters import clocks, grouping_marks
+from gdiag.ingesters import clocks, dates, grouping_marks
 from gdiag.ingesters.aliases import Claim
 
 _ABSENT: Final = ("", "null", "none", "n/a", "na", "-", "--", "<na>", "not logged")
@@ -49,7 +49,7 @@ class Parsed:
 def read(column: pl.Series, canonical: str, found: Claim, tz: str | None) -> Parsed:
     """A column in the unit of `canonical`, Float64, null where nothing was logged."""
     if canonical == "time" and (clock := _clock(column, tz)) is not None:
-        return Parsed(clock)
+        return Parsed(clock, notes=dates.note(column) if column.dtype == pl.String else ())
     if canonical in ("step", "epoch") and column.dtype == pl.String:
         column = column.str.replace(r"^\s*(\d+)\s*/\s*\d+\s*$", "${1}")  # 601/2161: where it is of how many
     if canonical in ("elapsed", "time") and column.dtype == pl.String:
