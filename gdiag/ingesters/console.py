@@ -13,6 +13,7 @@ from gdiag.errors import InputError
 from gdiag.ingesters import (
     columns,
     console_evaluations,
+    cut_lines,
     dates,
     evidence,
     fields,
@@ -33,6 +34,9 @@ _LAST: list[tuple[bytes, bytes]] = []
 OWN_TIME: Final = "time of the step"
 """What a step line itself calls its time, where the prefix holds a clock."""
 DAMAGED: Final = r"^[\s:=#\[]*\d+\s*(?:$|[/|,:\]]|\S+[:=])"
+_SAMPLES: Final = 64
+_HEAD: Final = 2000
+"""Lines at the beginning among which step lines are looked up."""
 _START: Final = 80
 """Characters of a line in which a clock is looked for."""
 _TOTAL: Final = r"^[\s:=]*\d+\s*/\s*(\d+)"
@@ -84,6 +88,10 @@ class Found:
     finished: bool = False
     odd: tuple[int, ...] = ()
     """Lines that are cut or fit no layout."""
+    marker: str = ""
+    """What introduces the step, where there is such a word."""
+    head: tuple[str, ...] = ()
+    """Some step lines; those of the file's beginning where none are given."""
 
 
 def matches(given: Input, pattern: re.Pattern[bytes], hints: Sequence[bytes] = ()) -> int:
@@ -104,6 +112,19 @@ def sample(given: Input) -> bytes:
     found = console.clean(given.sample()).replace(b"\r", b"\n")
     _LAST[:] = [(given.head, found)]
     return found
+
+
+def _with_cut(given: Input, found: Found, rest: pl.DataFrame) -> pl.DataFrame:
+    """The rejects with the lines that are the beginning of a step line."""
+    read = set(found.wide["line"].head(_SAMPLES))
+    head = found.head or [
+        line
+        for number, line in enumerate(sample(given).decode("utf-8", "replace").split("\n")[:_HEAD], 1)
+        if number in read
+    ]
+    rest = rest.join(found.rejects.select("line"), on="line", how="anti", maintain_order="left")
+    cut = cut_lines.rejects(rest, len(found.wide), head, found.marker)
+    return pl.concat([found.rejects, cut]).sort("line") if len(cut) else found.rejects
 
 
 def _starts(given: Input) -> pl.Series:
@@ -191,6 +212,8 @@ def find(given: Input, options: Options, grammar: Grammar) -> Found:
         config,
         finished,
         tuple(sorted({*got.cut, *got.odd})),
+        grammar.marker,
+        tuple(some.tail(-1)),
     )
 
 
@@ -293,6 +316,7 @@ def finish(
     if not len(found.wide):
         raise InputError(f"{given.path} is a console log ({kind}) without a readable step line")
     rest = evidence.others(found.table, found.wide["line"])
+    found = replace(found, rejects=_with_cut(given, found, rest))
     evaluations, said_of_them = console_evaluations.rows(rest, found.wide)
     parts = [part for part in (nonfinite_lines.rows(rest), evaluations) if len(part)]
     if parts:

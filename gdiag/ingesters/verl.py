@@ -28,7 +28,7 @@ _START: Final = re.compile(rb"(?:^|[\s\]):])step:\d+ - ")
 _FOLDS: Final = 8
 """Lines that one step line is wrapped into at most."""
 _STEP: Final = re.compile(r"^step:\d+ - ")
-_GOES_ON: Final = re.compile(r"^[^\s:]*(?::\S+)?(?: - [^\s:]+:\S+)+\s*$|^[\w/@.:+-]+\s*$")
+_GOES_ON: Final = re.compile(r"^[^\s:]*(?::\S+)?(?: - [^\s:]+:\S+)+\s*$|^(?!step:\d+\s*$)[\w/@.:+-]+\s*$")
 
 
 def recognise(given: Input) -> float:
