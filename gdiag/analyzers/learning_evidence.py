@@ -34,6 +34,19 @@ def learning_measures(run: RunView, found: Learning, limit: float) -> tuple[Meas
     return tuple(measures)
 
 
+MOVED = 1.5
+"""Growth of the weights' norm from which they have moved by as much as they were: no fine-tuning does that."""
+
+
+def weights_moved(run: RunView) -> float | None:
+    """The largest norm of all weights over the first, where it is MOVED and more."""
+    norm = run.series("param_norm").value
+    if len(norm) < 8 or norm[0] <= 0:
+        return None
+    growth = float(np.max(norm)) / float(norm[0])
+    return growth if growth >= MOVED else None
+
+
 def guessed(run: RunView, *, within: float = 0.005) -> int | None:
     """The number of classes among which a model guesses in both quarters of the later half of its run.
 

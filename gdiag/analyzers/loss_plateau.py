@@ -3,7 +3,7 @@
 What it checks: the share of the run over which the loss stays within 1 % of its whole gain (or three standard errors) of
 its final level. It is a warning where the learning rate was below a tenth of its peak over that stretch, or where a model
 from scratch (first level 4 to 16 nats) stays flat over most of the run at more than 45 % of its first level, or any model at
-what guessing among its classes costs, or where it stays so for two fifths of the run before it falls on at last (none of 150
+what guessing among its classes costs, or one whose weights grow by half meanwhile, or where it stays so for two fifths of the run before it falls on at last (none of 150
 healthy runs of networks really trained does, nine of 80 that were broken do). Where the token entropy of the batches rises over that stretch, a loss that does not
 rise with it still falls: the data grew harder.
 
@@ -20,7 +20,7 @@ from math import sqrt
 
 import numpy as np
 
-from gdiag.analyzers.learning_evidence import flat_lr_share, guess_measures, guessed, learning_measures
+from gdiag.analyzers.learning_evidence import flat_lr_share, guess_measures, guessed, learning_measures, weights_moved
 from gdiag.measures.baseline import MEDIAN_ERROR, row_noise
 from gdiag.measures.changes import Learning, change_per_fold, learning
 from gdiag.measures.curves import Curve
@@ -28,6 +28,7 @@ from gdiag.measures.guesses import untrained
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import interval
 from gdiag.model import Finding, Measure, Severity
+from gdiag.reference.figures import multiple
 
 CODE = "GD108"
 NAME = "loss-plateau"
@@ -75,10 +76,14 @@ def analyze(
         said += f", with the learning rate at {share:.2g} of its peak"
     if classes is not None:
         said += f", which is what guessing among {classes:,} classes costs"
-    severity = Severity.WARNING if idle or untrained(first, scratch) or classes is not None else Severity.INFO
+    moved = weights_moved(run) if high else None
+    if moved is not None:
+        said += f", while the norm of the weights grows {multiple(moved)}-fold"
+    sure = idle or untrained(first, scratch) or classes is not None or moved is not None
     where = run.where(curve.finite.row(start), last_step=int(curve.step[-1]))
-    evidence = (*learning_measures(run, found, level * first), *guess_measures(run, classes))
-    return [Finding(CODE, NAME, severity, said, where, evidence)]
+    evidence = [*learning_measures(run, found, level * first), *guess_measures(run, classes)]
+    evidence += [Measure("weights_moved", moved)] if moved is not None else []
+    return [Finding(CODE, NAME, Severity.WARNING if sure else Severity.INFO, said, where, tuple(evidence))]
 
 
 ROUNDED = 0.98

@@ -179,6 +179,8 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("lr_too_high", "schedule", 1.6, falls_with_the_rate),
     Rule("lr_too_low", "schedule", -1.2, falls_with_the_rate),
     Rule("lr_too_low", "schedule", 4.0, found("GD304")),
+    Rule("lr_too_high", "numerics", 1.6, at_least("weights_moved", 1, "the norm of the weights grows {:.1f}-fold and nothing is learned", "GD107", "GD108")),
+    Rule("lr_too_low", "numerics", -2.2, at_least("weights_moved", 1, "the weights have moved {:.1f}-fold: no rate that is too low does that", "GD107", "GD108")),
     # What optimizers take: Adam and its kin 1e-6 to 1e-2, SGD 1e-3 to about 1; LARS with huge batches alone takes more.
     Rule("lr_too_high", "schedule", 1.5, at_least("lr_peak", 1.0, "a learning rate of {:.3g} is more than all but layer-wise scaled optimizers take", "GD107")),
     Rule("lr_too_low", "schedule", -2.2, at_least("lr_peak", 0.1, "a learning rate of {:.3g} is not low for any optimizer", "GD107")),

@@ -149,3 +149,13 @@ def test_a_rate_held_at_a_tenth_is_not_spent() -> None:
     assert analyze(view({"loss": loss, "lr": lr})) == []
     lr[800:] = 0.9e-4
     assert len(analyze(view({"loss": loss, "lr": lr}))) == 1
+
+
+@pytest.mark.parametrize(("growth", "severity"), [(2.0, Severity.WARNING), (1.1, Severity.INFO)])
+def test_weights_that_grow_while_nothing_is_learned_are_no_tuning(growth: float, severity: Severity) -> None:
+    loss = 0.45 + np.random.default_rng(0).normal(0, 0.003, 600)
+    loss[:20] += 0.06
+    norm = np.minimum(20 * growth, 20 + np.arange(600) * growth / 3)
+    (finding,) = analyze(view({"loss": loss, "lr": np.full(600, 0.05), "param_norm": norm}))
+    assert finding.severity is severity
+    assert (finding.number("weights_moved") is None) == (severity is Severity.INFO)

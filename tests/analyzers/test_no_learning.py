@@ -88,3 +88,19 @@ def test_an_accuracy_decides_whether_it_is_a_guess() -> None:
 def test_a_loss_that_falls_through_the_level_of_a_guess_is_none() -> None:
     (finding,) = analyze(view({"loss": np.log(10) * np.linspace(1.045, 0.998, 1000)}))
     assert finding.severity is Severity.INFO
+
+
+@pytest.mark.parametrize(
+    ("level", "rate", "growth", "severity"),
+    [
+        (1.4, 2e-7, 1.0, Severity.WARNING), (0.69, 2e-7, 1.0, Severity.INFO), (1.4, 2e-5, 1.0, Severity.INFO),
+        (0.69, 2e-2, 2.0, Severity.WARNING), (0.69, 2e-2, 1.2, Severity.INFO),
+    ],
+)  # fmt: skip
+def test_a_rate_below_all_that_is_used_or_weights_that_grow_are_no_tuning(
+    level: float, rate: float, growth: float, severity: Severity
+) -> None:
+    norm = np.linspace(20.0, 20.0 * growth, 1000)
+    loss = flat(level) if level > 1 else level + np.random.default_rng(0).normal(0, 0.005, 1000)
+    (finding,) = analyze(view({"loss": loss, "lr": np.full(1000, rate), "param_norm": norm}))
+    assert finding.severity is severity
