@@ -90,6 +90,8 @@ def _why(row: dict[str, Any], kind: str) -> str:
         return " with a failed write"
     if kind == "nccl_warning" and "segfault" in text:
         return " with a segmentation fault in NCCL"
+    if "time limit" in text.lower():
+        return " by the scheduler's time limit"
     return f" with {FATAL[kind]}" if kind in FATAL else ""
 
 

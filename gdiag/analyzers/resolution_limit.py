@@ -11,6 +11,8 @@ What to do: log every step, at least loss, gradient norm and learning rate; expo
 
 from __future__ import annotations
 
+import re
+
 from gdiag.measures.baseline import resolution
 from gdiag.measures.run import RunView
 from gdiag.measures.segments import interval, regular_share
@@ -49,7 +51,7 @@ def analyze(run: RunView, *, every: int = 2, rounded: float = 1.0) -> list[Findi
     notes = {
         note for note in notes if "not used:" not in note and "not optimizer steps" not in note
     }  # columns' names, units
-    limits += sorted(note for note in notes if "averag" in note.lower() or "sampl" in note.lower())
+    limits += sorted(note for note in notes if re.search(r"averag|\bsampled\b", note, re.IGNORECASE))
     if run.trajectory.basis == "ranks":
         limits.append("the loss is the median over ranks")
     step = resolution(curve.value)

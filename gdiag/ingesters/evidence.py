@@ -92,6 +92,7 @@ _LAUNCH: Final = re.compile(
 """What is printed once at the start of a process; behind step lines, it is that of another one."""
 _ERROR_LINE: Final = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)\b(?::|$)")
 _FRAME: Final = re.compile(r"^(?:\s|During handling|The above exception|Traceback|\.\.\.|$)")
+_ZONED: Final = r"\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)\b"
 _AT_STEP: Final = r"(?i)\bat (?:step|iteration)\W{0,3}(\d{1,15})"
 _MOST: Final = 20_000
 """Events of one console at most: past that they say nothing new."""
@@ -254,7 +255,10 @@ def _events(rows: list[dict[str, object]], tz: str | None) -> pl.DataFrame:
         rows, schema={"prefix": pl.String} | {c: types[c] for c in ("line", "kind", "step", "value", "text")}
     )
     said = frame.select(pl.col("prefix") + " " + pl.col("text").str.slice(0, 200)).to_series()
-    return frame.with_columns(prefixes.clocks(said, tz), prefixes.ranks(frame["prefix"])).drop("prefix")
+    times = prefixes.clocks(said, tz)
+    zoned = said.str.contains(_ZONED) if tz is None else pl.repeat(True, len(said), eager=True)
+    known = pl.select(pl.when(times.is_not_null()).then(zoned).alias("zone_known")).to_series()
+    return frame.with_columns(times, known, prefixes.ranks(frame["prefix"])).drop("prefix")
 
 
 def _placed(events: pl.DataFrame, steps: pl.DataFrame, apart: tuple[str, ...]) -> pl.DataFrame:

@@ -164,5 +164,5 @@ class RunView:
                 time = row["time"]  # type: ignore[assignment]
         return Location(
             file=file, line=line, run=self.run.id, rank=rank, step=step, last_step=last_step, layer=layer, host=host,
-            gpu=gpu, time=time, last_time=last_time,
+            gpu=gpu, time=time, last_time=last_time, zone_known=row is None or row.get("zone_known") is not False,
         )  # fmt: skip

@@ -72,7 +72,8 @@ def advise(case: Case, causes: Sequence[Cause]) -> tuple[str, ...]:
             said = {roll_back, unless_loaded, *({keep_going} if position else ())}
             actions = (*undone, *(action for action in actions if action not in said))
         for action in actions[: 4 if position == 0 else 1]:
-            if (slight or (position and cause.basis == "prior")) and action in _GRAVE:
+            guessed = cause.basis == "prior" and (slight or position)
+            if ((slight or guessed) and action in _GRAVE) or (guessed and action in _RATES):
                 continue  # nothing is undone and no hardware touched for how common a cause is elsewhere
             text = action(case)
             if text and text not in chosen:
@@ -100,6 +101,8 @@ def plain(text: str) -> Action:
     return lambda _: text
 
 
+_RATES: Final = frozenset({lower_lr, raise_lr, warm_up, keep_lr, rewarm})
+"""What is not worth a change of the rate where the log only makes it worth knowing, or where it is a second guess."""
 _GRAVE: Final = frozenset({roll_back, return_or_evaluate, skip_samples, replay_batch, drain_gpu, mend_link})
 
 

@@ -14,6 +14,7 @@ _NOTES: Final = {
     "GD206": "Nothing to change while the loss does not follow: go on, and look again if it returns",
     "GD210": "Nothing to change for the logits alone: growth from the first steps, or after gradients became unstable, follows the learning rate "
     "or the scale of the start; QK-norm bounds it",
+    "GD213": "Nothing to change while the loss falls: hold the gradient norm against an earlier run, and clip it at 1.0 if the loss follows it",
     "GD305": "Nothing to change while the loss falls: hold the run against one that warms up (gdiag compare) where that matters",
     "GD605": "Nothing to do while it is not throttled: compare airflow and fans with its neighbours before summer or a denser rack does",
     "GD702": "Nothing is broken: to gain what the switch can reduce, check NCCL_NVLS_ENABLE, the fabric manager and NCCL's lines about NVLS",

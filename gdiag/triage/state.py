@@ -75,6 +75,12 @@ def by_step(case: Case) -> str:
     return f" by step {back:.0f}" if back is not None else ""
 
 
+def gap_of_recovery(case: Case) -> tuple[int, int] | None:
+    """The gap of the log that ends with the first row at the level of before: (last step before, first step after)."""
+    back = case.number("recovery_step")
+    return next((gap for gap in case.facts.gaps if gap[1] == back), None)
+
+
 def half_written(case: Case) -> bool:
     """Whether the run ended as a file could not be written: what was being saved then cannot be loaded."""
     return case.value("storage", "GD008") is True

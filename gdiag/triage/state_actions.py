@@ -32,6 +32,8 @@ def roll_back(case: Case) -> str:
         if after_effect(case) is not None and case.number("regained_step") is None:
             left = case.number("after_effect") or 0.0
             return f"Go on: the loss is back{state.by_step(case)} but for {left:+.3f} nat; return to {state.return_point(case)} only where that matters"
+        if state.gap_of_recovery(case) is not None:
+            return keep_going(case)
         again = "" if state.from_start(case) else f"; return to {state.return_point(case)} only if it happens again"
         return f"Nothing to roll back: the level is regained{state.by_step(case)}{again}"
     if state.from_start(case):
@@ -99,6 +101,8 @@ def keep_going(case: Case) -> str:
         return restore_loader(case)
     if case.value("recovered", "GD102") is False:
         return roll_back(case)
+    if (gap := state.gap_of_recovery(case)) is not None:
+        return f"Look up what was done between steps {gap[0]} and {gap[1]}, which this log leaves out: the loss came back there, by itself or by a rollback"
     if (period := _period(case)) is not None and case.onset is not None and case.last is not None:
         due = case.onset + period * (1 + (case.last - case.onset) // period)
         return f"Each spike is over by itself: no rollback is needed, and the next is due near step {due:.0f}"

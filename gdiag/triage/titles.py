@@ -6,6 +6,7 @@ from typing import Final
 
 from gdiag.model import Pattern, Severity
 from gdiag.triage.case import Case
+from gdiag.triage.state import gap_of_recovery
 
 NAMES: Final[dict[Pattern, str]] = {
     "single_spike": "Loss spike", "repeated_spikes": "Repeated loss spikes", "divergence": "Loss diverges",
@@ -188,7 +189,9 @@ def _size(case: Case) -> str:
     far = peak is not None and case.onset is not None and peak - case.onset > LONG_ROWS * case.facts.interval
     at = f" at step {peak:.0f}" if far else ""
     regained = case.lead.number("regained_step")
-    after = ", recovered" if recovered is True else ", not recovered" if recovered is False else ""
+    gap = gap_of_recovery(case) if recovered is True else None
+    back = ", recovered" if gap is None else f", back behind a gap of the log (steps {gap[0]} to {gap[1]})"
+    after = back if recovered is True else ", not recovered" if recovered is False else ""
     if recovered is False and regained is not None:
         after = f", back at the level of before only by step {regained:.0f}"
     size = f"{excess:+.2f}" if abs(excess) < LARGE else f"{excess:+.3g}"

@@ -120,3 +120,10 @@ def test_an_exit_of_an_earlier_attempt_does_not_tell_of_the_end() -> None:
     )
     assert finding.where.step == 999
     assert finding.measure("text") == "KeyError: 'b'"
+
+
+def test_a_time_limit_is_said() -> None:
+    text = "slurmstepd: error: *** JOB 18 ON n1 CANCELLED AT 2026-04-07T08:18:54 DUE TO TIME LIMIT ***"
+    (finding,) = analyze(told({"kind": "exit", "text": text, "time": 1.0, "zone_known": False}))
+    assert finding.message == "Run ends abnormally by the scheduler's time limit at step 999"
+    assert finding.where.zone_known is False

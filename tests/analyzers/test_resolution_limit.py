@@ -34,7 +34,13 @@ def test_quiet_on_a_full_log() -> None:
 
 def test_names_of_columns_that_are_not_used_say_nothing_of_sampling() -> None:
     run = view({"step": np.arange(0, 10_000, 10), "loss": learning()})
-    source = replace(run.records.sources[0], notes=("1 numeric column not used: eval_samples_per_second",))
+    source = replace(
+        run.records.sources[0],
+        notes=(
+            "1 numeric column not used: eval_samples_per_second",
+            "samples does not count up: not used as samples so far",
+        ),
+    )
     (finding,) = analyze(RunView(run.run, replace(run.records, sources=(source,))))
     assert "not used" not in finding.message
 

@@ -266,3 +266,17 @@ def test_a_clock_without_a_year_is_that_of_the_steps_beside_it(tmp_path: Path, f
         48.0: datetime(2025, 12, 31, 23, 39, 5, tzinfo=UTC).timestamp(),
         79.0: datetime(2026, 1, 1, 0, 19, 5, tzinfo=UTC).timestamp(),
     }
+
+
+@pytest.mark.parametrize(
+    ("clock", "tz", "known"),
+    [
+        ("2026-04-07T08:18:54", None, False), ("2026-04-07T08:18:54", "Europe/Berlin", True),
+        ("2026-04-07T08:18:54Z", None, True), ("2026-04-07T08:18:54+02:00", None, True),
+    ],
+)  # fmt: skip
+def test_a_clock_without_a_zone_is_not_said_to_have_one(clock: str, tz: str | None, known: bool) -> None:
+    rest = pl.DataFrame({"line": [1], "text": [f"slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT {clock} ***"]})
+    events = evidence.scan(rest, NO_STEPS, tz).events
+    assert events is not None
+    assert events["zone_known"].to_list() == [known]

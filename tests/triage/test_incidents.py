@@ -679,3 +679,23 @@ def test_a_lone_row_of_a_rank_has_no_cause_and_asks_for_nothing() -> None:
     (incident,) = incidents(finding("GD402", 250, severity=INFO, rank=5, evidence=evidence))
     assert incident.causes == ()
     assert incident.actions[0].startswith("Nothing to do for one row")
+
+
+def test_a_recovery_behind_a_gap_of_the_log_is_said_to_be_there() -> None:
+    back = (Measure("peak_excess", 5.9, "nat"), Measure("recovered", True), Measure("recovery_step", 33240))
+    spike = finding("GD102", 29050, 29090, evidence=back)
+    (found,) = incidents(spike, facts=RunFacts("run", interval=10, gaps=((29090, 33240),)))
+    assert found.title == "Loss spike at step 29050: +5.90 nat, back behind a gap of the log (steps 29090 to 33240)"
+    assert found.actions[0].startswith("Look up what was done between steps 29090 and 33240")
+    (plain,) = incidents(spike, facts=RunFacts("run", interval=10, gaps=((33240, 43680),)))
+    assert plain.title == "Loss spike at step 29050: +5.90 nat, recovered"
+
+
+def test_what_is_only_worth_knowing_changes_no_rate() -> None:
+    (unsteady,) = incidents(finding("GD213", 0, 20640, INFO), facts=RunFacts("run", first_step=0, last_step=20640))
+    assert unsteady.causes == ()
+    assert unsteady.actions == (
+        "Nothing to change while the loss falls: hold the gradient norm against an earlier run, and clip it at 1.0 if the loss follows it",
+    )
+    (quiet,) = incidents(finding("GD105", 300, 900, INFO), facts=RunFacts("run", peak_lr=1e-3))
+    assert not any("learning rate" in action for action in quiet.actions)
