@@ -69,7 +69,9 @@ FORMATS: Final = (
     Format("openai_logger"),
     Format("step_pairs"),
     Format("deepspeed"),
-    Format("progress_bars", (b"it/s", b"s/it", b"it]", b"ETA: ", b"s/step", b"s/sample", b"s - loss: ")),
+    Format(
+        "progress_bars", (b"Progress on:", b"it/s", b"s/it", b"it]", b"ETA: ", b"s/step", b"s/sample", b"s - loss: ")
+    ),
     Format("nvidia_smi"),
     Format("nvlink", (b"GPU0", b"Link ", b"(UUID: ", b"NVLink", b"Nvlink")),
     Format("nvidia_smi_text"),

@@ -1,4 +1,4 @@
-"""Progress bars with metrics behind them: tqdm (kohya, diffusers, Lightning) and Keras.
+"""Progress bars with metrics behind them: tqdm (kohya, diffusers, Lightning), logged or drawn, and Keras.
 
 `Epoch 0:  22%|██▏  | 4/18 [00:17<01:02,  4.47s/it, loss=9.926]` and `4/102 [>.....] - ETA: 8:10 - loss: 0.6791`. A bar that
 begins again after a full one is the next epoch: its steps are counted on. A description that speaks of evaluation makes
@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from gdiag.errors import InputError
-from gdiag.ingesters import console, fields, keras_bars, prefixes
+from gdiag.ingesters import console, fields, keras_bars, logged_bars, prefixes
 from gdiag.ingesters.aliases import claim, family
 from gdiag.ingesters.console import Found
 from gdiag.ingesters.console_epochs import EVALUATION
@@ -26,11 +26,12 @@ _PACED: Final = r"(?:it/s|s/it)[^\]\[]*\]"
 _SNIFF: Final = re.compile(
     rb"(\d+)/(\d+) ?\[[\d:]+<[^,\]\n]*,[^,\]\n]*, ?[^\]\n]*[=:] ?[-\d.ni]"
     rb"|(?i:loss)[=:] ?[-\d.ni]{3,25}[^\n]{0,80}?(\d+)(?:it|/(\d+)) ?\[[\d:]+[<,]"
+    rb"|Progress on:[^\n]{1,80}? (\d[\d.]*\w+)/([\d.]+\w*|-) rate:[^\n]{1,80}? postfix:[^\n]*?[=:] ?[-\d.ni]"
     rb"|(\d+)/(\d+)[ \t]*(?:\[[=>. ]*\]|[\xe2\x94\x81-\xbf ]*)[ \t]*-?[ \t]*(?:ETA:|\d+s)[^\n]{1,60}?- [a-z_]*(?:loss|acc\w*): [-\d.n]"
     rb"|^ - (\d+)s - [a-z_]*loss: [-\d.n]",
     re.MULTILINE,
 )
-_HINTS: Final = (b"it/s", b"s/it", b"ETA: ", b"s/step", b"s/sample", b"s - loss: ")
+_HINTS: Final = (logged_bars.MARK.encode(), b"it/s", b"s/it", b"ETA: ", b"s/step", b"s/sample", b"s - loss: ")
 _PREFIX: Final = 200
 _TURNS: Final = 4
 """So many times and more each member draws by turns: epochs come one after the other."""
@@ -55,15 +56,14 @@ def read(given: Input, options: Options) -> Reading:
     Raises:
         InputError: no bar has a metric behind it.
     """
-    table = console.lines_of(given)
+    table, notes = logged_bars.as_bars(console.lines_of(given))
     keras = keras_bars.is_keras(table)
-    table = (
-        keras_bars.unglued(table)
-        if keras
-        else table.with_columns(pl.col("text").str.replace_all("\x08", "", literal=True))
-    )
+    if keras:
+        table = keras_bars.unglued(table)
+    else:
+        table = table.with_columns(pl.col("text").str.replace_all("\x08", "", literal=True))
     members = pl.DataFrame() if keras else _members(table)
-    rows, notes = keras_bars.rows(table) if keras else _of_members(table, members) if len(members) else _tqdm(table)
+    rows, more = keras_bars.rows(table) if keras else _of_members(table, members) if len(members) else _tqdm(table)
     wide = fields.read(rows.select("line", "text"), shape=r"\d+, ", ends=given.data().endswith((b"\n", b"\r"))).wide
     if not _TRAINING & {c.canonical for name in wide.columns if (c := claim(name) or family(name)) is not None}:
         raise InputError(f"{given.path} holds progress bars without a metric behind them: no series")
@@ -73,7 +73,7 @@ def read(given: Input, options: Options) -> Reading:
     if len(members):
         wide = wide.join(members, on="line", how="left", maintain_order="left")
     quiet = table.filter(~pl.col("line").is_in(rows["line"].implode()))
-    return console.finish(given, options, FORMAT, Found(quiet, wide, console.no_rejects(), notes))
+    return console.finish(given, options, FORMAT, Found(quiet, wide, console.no_rejects(), (*notes, *more)))
 
 
 def _members(table: pl.DataFrame) -> pl.DataFrame:
