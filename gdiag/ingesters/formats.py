@@ -66,6 +66,7 @@ FORMATS: Final = (
     Format("mllog"),
     Format("dllogger", (b"DLLL {",)),
     Format("hf_console"),
+    Format("avalanche"),
     Format("openai_logger"),
     Format("step_pairs"),
     Format("deepspeed"),

@@ -7,6 +7,7 @@ import pytest
 from gdiag.ingesters import (
     aligned,
     amd_smi,
+    avalanche,
     bandwidth_baseline,
     blocks,
     collective_timings,
@@ -67,7 +68,7 @@ from gdiag.ingesters.reading import Ingester, Input
 from tests.cli.running import ROOT
 
 MODULES: tuple[Ingester, ...] = (
-    aligned, amd_smi, bandwidth_baseline, blocks, collective_timings, columnar_files, console_generic, csv, dcgm, deepspeed, dmon, epoch_blocks, espnet, fairseq,
+    aligned, amd_smi, avalanche, bandwidth_baseline, blocks, collective_timings, columnar_files, console_generic, csv, dcgm, deepspeed, dmon, epoch_blocks, espnet, fairseq,
     hf_console, job_log, json_whole, jsonl, kernel_log, layer_lines, leading_steps, litgpt, llmc, maxtext, megatron, megatron_golden,
     dllogger, mllog, modded_nanogpt, nanogpt, nccl_tests, network_screens, nvidia_smi, nvidia_smi_text, nvidia_smi_xml, nvlink,
     openai_logger, openmmlab, port_counters, progress_bars, sacred, settings, single_metric, sqlite, step_bars, step_pairs, tfevents,
