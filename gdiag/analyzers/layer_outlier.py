@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from gdiag.analyzers.layer_evidence import is_alone, layer_evidence, named_layer
+from gdiag.analyzers.layer_evidence import dominates, is_alone, layer_evidence, named_layer
 from gdiag.measures.attribution import Attribution, contrast, embeddings, layer_events
 from gdiag.measures.layers import LayerTable
 from gdiag.measures.run import RunView
@@ -52,7 +52,7 @@ def analyze(
         return []
     start = max(scan.warm, min(100, len(scan.step) // 8))
     events = layer_events(scan, start)
-    alone = [e for e in events if is_alone(e, ratio, z) or _dominates(e, dominant, z)]
+    alone = [e for e in events if is_alone(e, ratio, z) or dominates(e, dominant, z)]
     several = [
         e
         for e in events
@@ -62,13 +62,6 @@ def analyze(
     return [_alone(run, table, e, _usual(e, alone + several), ratio, z) for e in alone[:most]] + [
         _several(run, table, e, together) for e in sorted(largest, key=lambda e: e.step)
     ]
-
-
-def _dominates(event: Attribution, dominant: float, z: float) -> bool:
-    """Whether the first layer is far above all others, which rose less in the same row."""
-    return (
-        event.change >= dominant * event.together and event.change >= 0.5 * dominant * event.second and event.apart >= z
-    )
 
 
 HABIT: Final = 2

@@ -22,7 +22,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gdiag.analyzers.layer_evidence import is_alone
+from gdiag.analyzers.layer_evidence import dominates, is_alone
 from gdiag.measures.attribution import Attribution, layer_events
 from gdiag.measures.layers import FIRST_ROWS, Floats
 from gdiag.measures.rank_departure import APART, SUNK_WANDERS, departure, sinking
@@ -105,11 +105,12 @@ def _one_layer_of_one_rank(run: RunView, ratio: float, z: float) -> list[Finding
 def _with_a_layer(
     run: RunView, table: RankTable | None, ratio: float, z: float, layer_ratio: float, layer_z: float
 ) -> list[Finding]:
-    """A rank's gradient norm far from the others' in the step in which one layer of the reduced gradient jumps alone."""
+    """A rank's gradient norm far from the others' in the step in which one layer of the reduced gradient jumps alone, or over all."""
     scan = run.layer_scan
     if table is None or scan is None:
         return []
-    alone = [e for e in layer_events(scan, scan.warm) if is_alone(e, layer_ratio, layer_z)]
+    events = layer_events(scan, scan.warm)
+    alone = [e for e in events if is_alone(e, layer_ratio, layer_z) or dominates(e, 2 * layer_ratio, layer_z)]
     hits = outliers(table, z=z, ratio=ratio) if alone else []
     found = []
     for event in alone:

@@ -95,3 +95,11 @@ def test_threshold_sets_the_ratio() -> None:
     made["blocks.1.fc"][400] *= 8
     assert analyze(layered(made), ratio=30.0) == []
     assert np.isfinite(made["blocks.1.fc"]).all()
+
+
+@pytest.mark.parametrize(("layer", "times", "told"), [("wpe", 6, False), ("wpe", 30, True), ("blocks.1.fc", 6, True)])
+def test_positions_must_go_further_to_be_alone(layer: str, times: float, told: bool) -> None:
+    made = norms(600)
+    made[layer][400] *= times
+    found = [f for f in analyze(layered(made)) if f.severity is Severity.WARNING]
+    assert [f.where.layer for f in found] == ([layer] if told else [])

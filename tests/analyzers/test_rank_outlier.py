@@ -210,3 +210,14 @@ def test_two_far_rows_or_few_ranks_have_no_lone_row() -> None:
     few = local(3)
     few[1]["loss"][400] = 8.0
     assert analyze(layered(rank_steps=few)) == []
+
+
+def test_a_layer_far_above_others_that_rise_a_little_tells_the_rank_too() -> None:
+    made, ranks = norms(600), local()
+    made["blocks.1.proj"][400] *= 90
+    for name in ("blocks.0.qkv", "blocks.2.fc", "blocks.1.qkv", "blocks.1.fc"):
+        made[name][400] *= 3
+    ranks[2]["grad_norm"][200] *= 12  # another far row of another rank
+    ranks[3]["grad_norm"][400] *= 25 / ranks[3]["grad_norm"][400]
+    found = [f for f in analyze(layered(made, rank_steps=ranks)) if f.where.step == 400]
+    assert [(f.where.rank, f.where.layer, f.severity) for f in found] == [(3, "blocks.1.proj", Severity.WARNING)]
