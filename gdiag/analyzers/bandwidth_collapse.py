@@ -59,7 +59,7 @@ def _fall(run: RunView, sweep: Sweep, peak_size: int, size: int, share: float, c
 
 
 def _dip(run: RunView, sweep: Sweep, size: int, share: float, dip: float) -> Finding:
-    text = f"{_name(sweep)} dips to {share:.0%} at {size_text(size)} and recovers, as a switch of algorithm does"
+    text = f"{_name(sweep)} dips to {share:.0%} of the bandwidth around it at {size_text(size)} and recovers, as a switch of algorithm does"
     return _finding(run, sweep, Severity.INFO, text, size, share, dip, recovered=True)
 
 

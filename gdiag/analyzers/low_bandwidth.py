@@ -68,6 +68,8 @@ def _cases(run: RunView, said: Said, ok: float, bad: float) -> Iterator[Case]:
         if held is None:
             if (found := _crippled(sweep)) is not None:
                 yield sweep, (found[0],), -sweep.plateau, partial(_unheld, run, sweep, *found)
+            elif sweep.hosts != 1 and _by_sockets(sweep):
+                yield sweep, ("sockets",), -sweep.plateau, partial(_told, run, sweep)
         elif (share := sweep.plateau / held.value) < ok:
             yield sweep, (_is_ring(sweep, held, ok), _path(share)), -share, partial(_judge, run, sweep, held, ok, bad)
 
@@ -96,6 +98,8 @@ def _judge(run: RunView, sweep: Sweep, held: Limit, ok: float, bad: float) -> Fi
     )
     if path and not ring:
         text += f", as {path} would"
+    if _by_sockets(sweep) and not ring and sweep.hosts != 1:
+        text += "; NCCL says that it uses TCP sockets"
     evidence = [
         Measure("busbw", round(sweep.plateau, 2), "GB/s", round(held.value, 1)),
         Measure("ratio", round(share, 3), "", ok),
@@ -123,8 +127,23 @@ def _unheld(run: RunView, sweep: Sweep, path: str, words: str) -> Finding:
     return Finding(CODE, NAME, Severity.WARNING, text, run.where(sweep.place()), (*evidence, *_clues(sweep)))
 
 
+def _told(run: RunView, sweep: Sweep) -> Finding:
+    """Sockets where nothing says that the hosts have more."""
+    text = (
+        f"{_name(sweep)} reaches {sweep.plateau:.3g} GB/s; NCCL says that it uses TCP sockets between hosts, "
+        "not InfiniBand or RoCE"
+    )
+    evidence = (Measure("busbw", round(sweep.plateau, 2), "GB/s"), Measure("sockets", True))
+    return Finding(CODE, NAME, Severity.INFO, text, run.where(sweep.place()), (*evidence, *_clues(sweep)))
+
+
+def _by_sockets(sweep: Sweep) -> bool:
+    """Whether NCCL's own lines say so: `Using network Socket`, or channels `via NET/Socket`."""
+    return (sweep.fact("network") or "").startswith("Socket") or "NET/Socket" in (sweep.fact("transport") or "")
+
+
 def _on_sockets(sweep: Sweep) -> bool:
-    if sweep.hosts < 2 or not (sweep.fact("network") or "").startswith("Socket"):
+    if sweep.hosts < 2 or not _by_sockets(sweep):
         return False
     rate = link_rate(sweep.model or "") or 0.0
     return rate >= 300 and (sweep.n or 0) >= 8 * sweep.hosts and sweep.plateau < _SOCKETS * rate

@@ -61,6 +61,8 @@ def note(case: Case) -> str | None:
     """The one action of an incident of severity info, or that has no cause; None where the causes' own actions are in proportion."""
     if case.lead.code == "GD703" and case.value("recovered", "GD703") is True:
         return "No action: a dip that recovers is a switch of algorithm or protocol; NCCL_ALGO and NCCL_PROTO move it"
+    if case.lead.code == "GD702" and case.value("sockets", "GD702") is True:
+        return "Nothing to do where the hosts have no InfiniBand, RoCE or EFA; else read NCCL's lines on NET/IB and the plugin, and check NCCL_NET, NCCL_IB_DISABLE and NCCL_IB_HCA"
     if case.lead.code == "GD706" and case.number("rate", "GD706"):
         return "No action where the adapter or cable is of that speed; else look at the cable, the port's settings and the adapter's firmware"
     if case.lead.code == "GD706" and case.value("active", "GD706") is not None:

@@ -71,7 +71,16 @@ def test_sockets_between_hosts_that_have_cards() -> None:
     (finding,) = low_bandwidth.analyze(view(SOCKET + slow))
     assert "TCP sockets" in finding.message
     one_each = text(Bench(ranks=2, hosts=2, peak=0.7, sizes=SIZES, model="Tesla V100-SXM2-16GB"))
-    assert low_bandwidth.analyze(view(SOCKET + one_each)) == []
+    assert [f.severity for f in low_bandwidth.analyze(view(SOCKET + one_each))] == [Severity.INFO]
+
+
+def test_sockets_are_said_where_no_limit_is_known_and_only_between_hosts() -> None:
+    between, inside = (Bench(ranks=2, hosts=n, peak=0.7, sizes=SIZES, model="Tesla V100-SXM2-16GB") for n in (2, 1))
+    (finding,) = low_bandwidth.analyze(view(SOCKET + text(between)))
+    assert finding.message.endswith("NCCL says that it uses TCP sockets between hosts, not InfiniBand or RoCE")
+    assert finding.measure("sockets") is True
+    assert low_bandwidth.analyze(view(text(between))) == []
+    assert not any(f.measure("sockets") for f in low_bandwidth.analyze(view(SOCKET + text(inside))))
 
 
 def test_cards_that_nccl_names() -> None:

@@ -699,3 +699,9 @@ def test_what_is_only_worth_knowing_changes_no_rate() -> None:
     )
     (quiet,) = incidents(finding("GD105", 300, 900, INFO), facts=RunFacts("run", peak_lr=1e-3))
     assert not any("learning rate" in action for action in quiet.actions)
+
+
+def test_sockets_that_may_be_all_there_is_ask_for_nothing() -> None:
+    (told,) = incidents(finding("GD702", None, severity=INFO, evidence=(Measure("sockets", True),)))
+    assert told.causes == ()
+    assert told.actions[0].startswith("Nothing to do where the hosts have no InfiniBand")
