@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +25,8 @@ _WIDE: Final = 112
 """Columns from which the plot stands beside the first incident instead of under it."""
 _SHORT_LIST: Final = 8
 """Further incidents shown without -v."""
+_ALIKE: Final = 3
+"""Incidents of one kind that are shown one by one without -v, where they are only worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +88,39 @@ def _parts(report: Report, screen: Screen) -> list[RenderableType]:
     if report.incidents:
         parts += ["", _first(report, screen)]
         rest = report.incidents[1:]
-        shown = rest if screen.verbose else rest[:_SHORT_LIST]
-        for incident in shown:
+        kinds = [(i, 1) for i in rest] if screen.verbose else _kinds(rest, report)
+        shown = kinds if screen.verbose else kinds[:_SHORT_LIST]
+        for incident, alike in shown:
             parts += ["", _further(incident, report, screen)]
-        if len(shown) < len(rest):
-            parts += [
-                "",
-                Text(
-                    f"and {words.count(len(rest) - len(shown), 'further incident')} of no greater severity (-v shows them)"
-                ),
-            ]
+            if alike > 1:
+                parts.append(Text(f" and {alike - 1} more like it (-v shows each)"))
+        if (left := sum(alike for _, alike in kinds[len(shown) :])) > 0:
+            parts += ["", Text(f"and {words.count(left, 'further incident')} of no greater severity (-v shows them)")]
     else:
         parts += ["", Text(summary.silence(report))]
     parts += _sweeps(report, screen)
     parts += coverage.tables(report, screen.width)
     parts += coverage.sections(report, verbose=screen.verbose, width=screen.width)
     return parts
+
+
+def _kinds(incidents: Sequence[Incident], report: Report) -> list[tuple[Incident, int]]:
+    """Incidents with how many each stands for: what is only worth knowing, of one check and in one run, is shown once where it is
+    there more than _ALIKE times."""
+
+    def kind(place: int, incident: Incident) -> tuple[object, ...]:
+        codes = tuple(sorted({report.findings[n].code for n in incident.findings}))
+        return (incident.run, incident.pattern, codes) if incident.severity is Severity.INFO and codes else (place,)
+
+    kinds = [kind(place, incident) for place, incident in enumerate(incidents)]
+    count = Counter(kinds)
+    first = {of: place for place, of in reversed(list(enumerate(kinds)))}
+    many = [count[of] > _ALIKE for of in kinds]
+    return [
+        (incident, count[of] if several else 1)
+        for place, (incident, of, several) in enumerate(zip(incidents, kinds, many, strict=True))
+        if not several or first[of] == place
+    ]
 
 
 def _label(incident: Incident) -> Text:

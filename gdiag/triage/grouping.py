@@ -24,13 +24,12 @@ from gdiag.triage.codes import (
     UNTIMED,
 )
 from gdiag.triage.facts import RunFacts
+from gdiag.triage.kin import end_of, followed, same_rhythm
 
 NEAR_ROWS: Final = 10
 """Logged rows within which two findings of one room count as one event: the spike scan merges hot rows over the same gap."""
 
 
-UNSAID: Final = "not said"
-"""What stands for a device that a line of the driver does not name."""
 HARDWARE_ROWS: Final = 30
 """The same for the machine's own reports: counters are polled every few seconds to minutes, not every step."""
 
@@ -71,11 +70,6 @@ class Group:
             ),
             default=self.start,
         )
-
-
-def end_of(finding: Finding) -> int | None:
-    """Last step of a finding, its only one where it has one."""
-    return finding.where.last_step if finding.where.last_step is not None else finding.where.step
 
 
 def group(findings: tuple[Finding, ...], facts: RunFacts) -> list[list[Finding]]:
@@ -127,7 +121,9 @@ def _home(finding: Finding, groups: list[Group], facts: RunFacts) -> Group | Non
         )
         return next(same_layer, None)
     if finding.measure("follows") is not None:
-        return next((g for g in groups if any(_followed(finding, f) for f in g.members)), None)
+        return next((g for g in groups if any(followed(finding, f) for f in g.members)), None)
+    if finding.code == "GD503":
+        return next((g for g in groups if any(same_rhythm(finding, f) for f in g.members)), None)
     if _alone(finding):
         return None
     if finding.measure("meets_slow_steps") is True:
@@ -147,14 +143,6 @@ def _home(finding: Finding, groups: list[Group], facts: RunFacts) -> Group | Non
         if step is not None and _close(finding, step, home, rows, facts) and _compatible(finding, home):
             return home
     return None
-
-
-def _followed(finding: Finding, first: Finding) -> bool:
-    """Whether an Xid came right after `first`."""
-    told = first.code == "GD404" and first.measure("xid") == finding.measure("follows")
-    device = finding.measure("follows_on")
-    same = first.measure("bus_id") == device and (device != UNSAID or first.where.gpu == finding.where.gpu)
-    return told and same and first.where.host == finding.where.host
 
 
 def _close(finding: Finding, step: float, home: Group, rows: int, facts: RunFacts) -> bool:

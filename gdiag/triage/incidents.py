@@ -23,7 +23,8 @@ from gdiag.triage.codes import (
     TAKEN_UP,
 )
 from gdiag.triage.facts import RunFacts
-from gdiag.triage.grouping import dies, end_of, ended_learning, room_of, surge
+from gdiag.triage.grouping import dies, ended_learning, room_of, surge
+from gdiag.triage.kin import end_of
 
 T = TypeVar("T")
 

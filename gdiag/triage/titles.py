@@ -26,7 +26,9 @@ NAMES: Final[dict[Pattern, str]] = {
     "inconsistent_output": "Benchmark output contradicts itself", "log_quality": "Log quality",
 }  # fmt: skip
 
-MESSAGES: Final = frozenset({"log_quality", "lr_schedule", "hard_batches", "hang", "rank_outlier"})
+MESSAGES: Final = frozenset(
+    {"log_quality", "lr_schedule", "hard_batches", "hang", "rank_outlier", "periodic_slow_steps"}
+)
 """Patterns whose finding says more than their name; so do GD404 (which Xid on which GPU), restarts and benchmarks."""
 
 BY_CODE: Final = {

@@ -159,3 +159,21 @@ def test_many_reasons_and_long_paths_take_a_line_each() -> None:
 )
 def test_a_long_path_is_known_by_its_end(path: str, shown: str) -> None:
     assert words.tail(path) == shown
+
+
+def test_many_alike_that_are_only_worth_knowing_are_shown_once() -> None:
+    hot = [
+        replace(
+            SPIKE.incidents[0], title=f"GPU {n} runs hot", severity=Severity.INFO, pattern="thermal_slowdown", causes=()
+        )
+        for n in range(20)
+    ]
+    many = replace(SPIKE, incidents=(SPIKE.incidents[0], *hot))
+    text = render(many, Screen(width=120))
+    assert text.count("runs hot") == 1
+    assert "and 19 more like it (-v shows each)" in text
+    assert "further incident" not in text
+    assert render(many, Screen(width=120, verbose=True)).count("runs hot") == 20
+    assert render(replace(SPIKE, incidents=(SPIKE.incidents[0], *hot[:3])), Screen(width=120)).count("runs hot") == 3
+    grave = tuple(replace(i, severity=Severity.WARNING) for i in hot[:5])
+    assert render(replace(SPIKE, incidents=(SPIKE.incidents[0], *grave)), Screen(width=120)).count("runs hot") == 5

@@ -705,3 +705,12 @@ def test_sockets_that_may_be_all_there_is_ask_for_nothing() -> None:
     (told,) = incidents(finding("GD702", None, severity=INFO, evidence=(Measure("sockets", True),)))
     assert told.causes == ()
     assert told.actions[0].startswith("Nothing to do where the hosts have no InfiniBand")
+
+
+def test_two_rhythms_of_one_pattern_are_one_incident() -> None:
+    def rhythm(period: float, first: int, last: int) -> Finding:
+        return finding("GD503", first, last, INFO, evidence=(Measure("period", period, "step"),))
+
+    assert len(incidents(rhythm(50, 50, 1450), rhythm(100, 100, 1400))) == 1
+    assert len(incidents(rhythm(50, 50, 1450), rhythm(70, 70, 1400))) == 2
+    assert len(incidents(rhythm(50, 50, 400), rhythm(100, 500, 1400))) == 2
