@@ -26,7 +26,7 @@ def named_layer(found: Attribution | None) -> str | None:
     return found.layers[0] if found is not None and found.attributable else None
 
 
-POSITIONS = 1.75
+POSITIONS = 2.0
 """Times as far as any other layer the embedding of positions must be alone: each of its rows has the gradient of one position
 only, and five and six times their level come from healthy batches (3 of 160 healthy runs of networks really trained)."""
 

@@ -23,7 +23,7 @@ def test_one_layer_alone_is_a_warning(style: str, layer: str) -> None:
 @pytest.mark.parametrize(("layer", "kind"), [("wte", "embedding"), ("wpe", "position_embedding")])
 def test_positions_are_no_tokens(layer: str, kind: str) -> None:
     made = norms(600)
-    made[layer][400] *= 8
+    made[layer][400] *= 16
     (finding,) = analyze(layered(made))
     assert (finding.where.layer, finding.measure("layer_kind")) == (layer, kind)
 
