@@ -68,7 +68,9 @@ def _incident(case: Case, findings: tuple[int, ...]) -> Incident:
     if noted and (case.lead.code == "GD008" or all(cause.basis == "prior" for cause in causes)):
         causes = ()  # what is noted, or done by hand, without evidence of a cause asks for none
     times = [f.where for f in case.findings if f.where.time is not None]
-    began = case.lead.where.time or min((t.time for t in times if t.time is not None), default=None)
+    first = case.onset is not None and case.lead.where.step is not None and case.onset < case.lead.where.step
+    dated = [t.time for t in times if t.time is not None and (not first or t.step == case.onset)]
+    began = (None if first and dated else case.lead.where.time) or min(dated, default=None)
     return Incident(
         title=title(case), pattern=case.pattern, severity=case.severity, run=case.facts.run, onset_step=case.onset,
         last_step=case.last, onset_time=began, last_time=_ended(case, began),
@@ -111,7 +113,7 @@ def _cost(case: Case) -> Cost:
     if case.lead.code in {"GD008", "GD009"}:
         return _of_the_end(case)
     # A run that learns no more after a spike does not cost the spike alone.
-    back = case.number("recovery_step") if case.lead.code != "GD307" else None
+    back = case.lead.number("regained_step") or (case.number("recovery_step") if case.lead.code != "GD307" else None)
     end = back if back is not None else None if case.last is None else case.last + 1
     steps = max(1, int(end - case.onset) - case.facts.unlogged(case.onset, end)) if end is not None else None
     slow = case.number("slow_steps", case.lead.code) or case.number("hits", "GD503")

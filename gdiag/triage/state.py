@@ -71,7 +71,7 @@ def _back(finding: Finding) -> bool:
 
 def by_step(case: Case) -> str:
     """When it was over, where that is known."""
-    back = case.number("recovery_step") or case.number("regained_step")
+    back = case.lead.number("regained_step") or case.number("recovery_step") or case.number("regained_step")
     return f" by step {back:.0f}" if back is not None else ""
 
 

@@ -714,3 +714,22 @@ def test_two_rhythms_of_one_pattern_are_one_incident() -> None:
     assert len(incidents(rhythm(50, 50, 1450), rhythm(100, 100, 1400))) == 1
     assert len(incidents(rhythm(50, 50, 1450), rhythm(70, 70, 1400))) == 2
     assert len(incidents(rhythm(50, 50, 400), rhythm(100, 500, 1400))) == 2
+
+
+def test_title_cost_and_action_name_one_step_of_recovery() -> None:
+    long = finding(
+        "GD104", 54, 1027, CRITICAL,
+        evidence=(Measure("peak_excess", 11.4, "nat"), Measure("recovered", False), Measure("regained_step", 1028)),
+    )  # fmt: skip
+    spike = finding("GD102", 54, 400, evidence=(Measure("recovered", True), Measure("recovery_step", 408)))
+    (found,) = incidents(long, spike, facts=RunFacts("run", first_step=0, last_step=1495))
+    assert "only by step 1028" in found.title
+    assert found.cost.steps == 1028 - 54
+    assert not any("408" in action for action in found.actions)
+
+
+def test_an_incident_begins_when_the_finding_that_dates_it_does() -> None:
+    (found,) = incidents(
+        finding("GD101", 2994, 2999, CRITICAL, time=5000.0), finding("GD104", 1555, 2999, CRITICAL, time=1000.0)
+    )
+    assert (found.onset_step, found.onset_time) == (1555, 1000.0)
