@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from gdiag.measures.curves import Curve
-from gdiag.measures.layers import Floats, LayerTable, spans
+from gdiag.measures.layers import Floats, LayerTable, Steps, spans
 from gdiag.schema import LayerColumn
 
 MOST_DIGITS = 6
@@ -64,7 +64,7 @@ def jumps(table: LayerTable, lr: Curve | None = None, factor: float = 10.0, leas
         factor: how many times further.
         least: smallest relative change.
     """
-    rate = rates(table, lr)
+    rate = rates(table, lr) * _steps_between(table.step)
     found: list[Jump] = []
     for first, values in table.blocks():
         values = np.where(np.isfinite(values), values, np.nan)
@@ -137,6 +137,14 @@ def _unit(values: Floats, digits: int) -> Floats:
     size = np.abs(values)
     there: Floats = 10.0 ** (np.floor(np.log10(np.where(size > 0, size, 1.0))) - digits + 1)
     return there
+
+
+def _steps_between(step: Steps) -> Floats:
+    """Steps that led to each row over the usual number, 1 and more: over a gap in the log a norm moves further."""
+    between = np.diff(step, prepend=step[:1] - 1).astype(np.float64)
+    usual = float(np.median(between[1:])) if len(step) > 1 else 1.0
+    apart: Floats = np.maximum(1.0, between / max(usual, 1.0))
+    return apart
 
 
 def whole_network(curve: Curve) -> LayerTable:

@@ -105,3 +105,9 @@ def test_norms_of_an_earlier_row_are_those_of_other_weights(back: int | None, li
     assert finding.severity is Severity.INFO
     assert finding.measure("other_weights") is (like is not None)
     assert finding.number("like_step") == pytest.approx(like, abs=3) if like is not None else True
+
+
+def test_a_move_over_a_gap_in_the_log_is_that_of_all_its_steps() -> None:
+    norm = 50 + np.cumsum(np.abs(np.random.default_rng(0).normal(0.01, 0.002, 2000)))
+    step = np.delete(np.arange(2000), slice(900, 1300))
+    assert analyze(view({"step": step, "param_norm": norm[step]})) == []
