@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
-import polars.selectors as cs
 
 _KEYS: Final = ("line", "run", "rank", "step")
 _SHARED: Final = (
@@ -175,7 +174,7 @@ def coalesce(data: pl.DataFrame) -> pl.DataFrame:
     """Consecutive rows of one step that fill different columns are one row; evaluation rows stay by themselves.
 
     Loggers such as Lightning write each group of metrics on a row of its own. Rows are joined only when no metric has two
-    different values in them, nor all fill the same columns; otherwise they are two loggings of one step and stay two.
+    different values in them; otherwise they are two loggings of one step and stay two.
     """
     metrics = [name for name in data.columns if name not in _KEYS]
     if data.height < 2 or not metrics:
@@ -194,9 +193,8 @@ def coalesce(data: pl.DataFrame) -> pl.DataFrame:
         return data
     several = marked.filter(~single).with_columns(_group=pl.col("_start").cum_sum().cast(pl.Int64))
     clash = several.group_by("_group").agg(
-        (pl.col(metrics).drop_nulls().n_unique() > 1).name.suffix("_differs"),
-        (pl.col(metrics).is_null().n_unique() == 1).name.suffix("_alike"),
-    ).select("_group", _clash=pl.any_horizontal(cs.ends_with("_differs")) | pl.all_horizontal(cs.ends_with("_alike")))  # fmt: skip
+        pl.col(metrics).drop_nulls().n_unique() > 1
+    ).select("_group", _clash=pl.any_horizontal(pl.col(metrics)))  # fmt: skip
     several = several.join(clash, on="_group", how="left", maintain_order="left")
     apart = pl.int_range(pl.len(), dtype=pl.Int64) + data.height
     joined = (

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from gdiag.analyzers.several_writers import CODE, analyze
-from gdiag.ingesters import load
+from gdiag.analyzers.several_writers import analyze
 from gdiag.model import Severity
-from gdiag.pipeline import diagnose
 from tests.analyzers.made_runs import learning, view
 
 
@@ -39,12 +35,3 @@ def test_quiet_on_restarts_that_train_the_last_step_again() -> None:
     run = view({"step": step, "loss": learning(300), "time": time, "lr": np.full(300, 1e-3)})
     assert analyze(run, share=0.05) == []
     assert len(run.trajectory.restarts) == 29
-
-
-def test_rows_that_are_written_again_are_told(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    path.write_text("".join(f'{{"step": {i // 2}, "loss": {3 - i // 2 / 50}}}\n' for i in range(80)))
-    records = load([path])
-    assert records.steps.height == 80
-    (finding,) = [f for f in diagnose(records).findings if f.code == CODE]
-    assert finding.message == "100% of the steps are written more than once with the same loss"
