@@ -28,14 +28,12 @@ EARLY = 0.1
 """Part of the run in which weights that are carried off are so for want of a warm-up."""
 
 
-def analyze(
-    run: RunView, *, share: float = 0.9, lasting: float = 0.3, seen_from: float = 0.01, far: float = 1.3
-) -> list[Finding]:
+def analyze(run: RunView, *, share: float = 0.9, lasting: float = 0.3, seen_from: float = 0.01) -> list[Finding]:
     """At most one finding.
 
     share: first rate over the peak from which a warm-up counts as missing. lasting: share of the later rows that must be
     worse than before for a warning, unless the run ends non-finite or never recovers. seen_from: part of the run before the
-    first row that may hide a warm-up. far: a loss of the first updates over that before any, from which they were too large.
+    first row that may hide a warm-up.
     """
     schedule = run.schedule
     lr = run.series("lr").finite
@@ -76,9 +74,10 @@ def analyze(
         worse = worse_than_start(run.series("loss"))
         if worse is not None:
             message += f", and the loss rises to {worse[1]:.3g} in its first updates, at step {worse[0]}"
-            ratio = worse[1] / float(run.series("loss").value[0])
-            bad = ratio >= far
-            evidence += [Measure("worse_step", worse[0], "step"), Measure("worse_ratio", ratio, limit=far)]
+            evidence += [
+                Measure("worse_step", worse[0], "step"),
+                Measure("worse_ratio", worse[1] / float(run.series("loss").value[0])),
+            ]
         until = above_start(run.series("loss"))
         if until is not None:
             message += f", and the loss lies above its start until step {until}"

@@ -69,11 +69,3 @@ def test_warns_where_the_first_updates_carry_the_weights_off() -> None:
     assert "the norm of the weights grows 7.39-fold from step 0 to 20" in finding.message
     (finding,) = analyze(view({"lr": rate, "loss": learning(600), "param_norm": np.full(600, 20.0)}))
     assert finding.severity is Severity.INFO
-
-
-def test_warns_when_the_first_updates_make_it_far_worse_than_guessing() -> None:
-    loss = learning(800)
-    for rise, severity in ((1.1, Severity.INFO), (1.5, Severity.WARNING)):
-        loss[1:6] = loss[0] * rise
-        (finding,) = analyze(view({"lr": cosine(800, warmup=0), "loss": loss}))
-        assert finding.severity is severity
