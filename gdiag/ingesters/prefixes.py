@@ -31,6 +31,8 @@ _COUNTED: Final = (
     r"(?i)^(?:ep(?:och)?|step|it(?:er(?:ation)?)?|batch|phase|stage|round|cycle|pass|update|episode)[-_/]?\d"
 )
 """What is counted over a run and names no member of a job."""
+_OFTEN: Final = 4
+"""Lines per prefix from which each prefix is looked at once."""
 _SHARED: Final = 0.5
 """Share of the steps that several members print where each speaks for itself."""
 
@@ -88,9 +90,14 @@ def names(prefixes: pl.Series) -> pl.Series:
     used = [pattern for pattern in _MEMBERS if any(re.search(pattern, text) for text in _some(prefixes))]
     if not used:
         return _nothing("member", len(prefixes), pl.String)
-    frame = pl.DataFrame({"p": prefixes})
     member = pl.coalesce(pl.col("p").str.extract(pattern) for pattern in used).alias("member")
-    return frame.select(pl.when(~member.str.contains(_COUNTED)).then(member)).to_series()
+    named = pl.when(~member.str.contains(_COUNTED)).then(member)
+    frame = pl.DataFrame({"p": prefixes})
+    distinct = frame.unique()
+    if _OFTEN * len(distinct) > len(frame):
+        return frame.select(named).to_series()
+    told = distinct.with_columns(named.alias("member"))  # a prefix without a clock comes again and again
+    return frame.join(told, on="p", how="left", nulls_equal=True, maintain_order="left")["member"]
 
 
 def members(prefixes: pl.Series, steps: pl.Series) -> pl.Series:
