@@ -159,3 +159,10 @@ def test_weights_that_grow_while_nothing_is_learned_are_no_tuning(growth: float,
     (finding,) = analyze(view({"loss": loss, "lr": np.full(600, 0.05), "param_norm": norm}))
     assert finding.severity is severity
     assert (finding.number("weights_moved") is None) == (severity is Severity.INFO)
+
+
+def test_weights_that_grow_while_the_loss_reaches_its_floor_have_learned() -> None:
+    loss = 0.3 + 0.2 * np.exp(-np.arange(600) / 8.0) + np.random.default_rng(0).normal(0, 0.003, 600)
+    norm = np.minimum(40, 20 + np.arange(600) / 3)
+    (finding,) = analyze(view({"loss": loss, "lr": np.full(600, 0.05), "param_norm": norm}))
+    assert (finding.severity, finding.number("weights_moved")) == (Severity.INFO, None)
