@@ -77,7 +77,7 @@ def _finding(run: RunView, table: LayerTable, group: list[Jump], factor: float, 
     resumed = any(place <= step <= place + 2 * interval(table.step) for place, _ in run.resume_places)
     together = len(group) >= 0.5 * total
     own = _within_update(run, table, lead)
-    like = like_row(table, lead.row) if together and not whole else None
+    like = like_row(table, lead.row) if together and not alone else None
     other = together and (resumed or (steady and not own and like is not None))
     severity = (
         Severity.WARNING

@@ -111,3 +111,14 @@ def test_a_move_over_a_gap_in_the_log_is_that_of_all_its_steps() -> None:
     norm = 50 + np.cumsum(np.abs(np.random.default_rng(0).normal(0.01, 0.002, 2000)))
     step = np.delete(np.arange(2000), slice(900, 1300))
     assert analyze(view({"step": step, "param_norm": norm[step]})) == []
+
+
+def test_one_layer_of_two_that_jumps_to_an_earlier_norm_is_not_a_checkpoint() -> None:
+    params = dict(list(walk().items())[:2])
+    moved, still = params
+    params[moved] = 5 + 0.02 * np.arange(500.0) + np.random.default_rng(3).normal(0, 1e-4, 500)
+    params[still] = np.full(500, 5.0) + np.random.default_rng(4).normal(0, 1e-6, 500)
+    params[moved][300:] -= params[moved][300] - params[moved][40]
+    (finding,) = analyze(layered(params=params))
+    assert (finding.where.layer, finding.measure("other_weights")) == (moved, False)
+    assert finding.severity > Severity.INFO
