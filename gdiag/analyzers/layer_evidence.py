@@ -28,7 +28,7 @@ def named_layer(found: Attribution | None) -> str | None:
 
 POSITIONS = 2.0
 """Times as far as any other layer the embedding of positions must be alone: each of its rows has the gradient of one position
-only, and five and six times their level come from healthy batches (3 of 160 healthy runs of networks really trained)."""
+only, and five and six times their level come from healthy batches (3 of 68 healthy runs of networks really trained)."""
 
 
 def is_alone(event: Attribution, ratio: float, z: float) -> bool:

@@ -56,9 +56,8 @@ def analyze(
         little = share < lost / 4 or len(rows) == 1
         # Logged steps stand for those between them, which cost as much on average.
         whole = float(view.times.seconds.sum()) * view.interval
-        again = _comes_again(slow, rows, len(view.times.seconds))
-        little_time = min(seconds, 1.0) if again else seconds
-        heavy = heavy and not timing.trifle(view, slow.seconds_lost * view.interval, whole, little_time)
+        least = 0.0 if _comes_again(slow, rows, len(view.times.seconds)) else seconds
+        heavy = heavy and not timing.trifle(view, slow.seconds_lost * view.interval, whole, least)
         if not heavy and little and slow.worst < 2 * slow.before:
             continue
         found.append(_finding(run, view, slow, rows, share, heavy, lost))
@@ -71,7 +70,7 @@ BURSTS, TO_THE_END = 20, 0.8
 
 def _comes_again(slow: Slowdown, rows: Ints, count: int) -> bool:
     """Whether what one logged part of the step holds comes back again and again until the run ends."""
-    known = slow.share not in {"unknown", ""} and bool(slow.shares)
+    known = slow.share not in {"mixed", "unknown"} and bool(slow.shares)
     return known and len(slow_steps.bursts(rows)) >= BURSTS and int(rows[-1]) >= TO_THE_END * count
 
 

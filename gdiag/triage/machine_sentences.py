@@ -101,8 +101,8 @@ def machines_own(case: Case) -> str | None:
 
 def time_limit(case: Case) -> str | None:
     """The log says that the time was up."""
-    text = str(case.value("text", "GD008") or "")
-    return "the scheduler ended the job at its time limit" if "time limit" in text.lower() else None
+    ended = "time limit" in _last_words(case).lower()
+    return "the scheduler ended the job at its time limit" if ended else None
 
 
 def own_error(case: Case) -> str | None:
