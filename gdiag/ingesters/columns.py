@@ -243,8 +243,8 @@ def refuse_other(path: str, frame: pl.DataFrame, options: Options) -> None:
         return
     names = [values.escape(name, 40) for name in frame.columns if name != LINE]
     shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-    hint = f" ({shown}); --map loss=NAME tells which of them is one" if names else ""
-    raise InputError(f"{path} holds no loss, gradient norm or step in its columns{hint}: no training log")
+    which, hint = (f" ({shown})", "; where one of them is, --map loss=NAME says so") if names else ("", "")
+    raise InputError(f"{path} holds no loss, gradient norm or step in its columns{which}: no training log{hint}")
 
 
 def _one_run(data: pl.DataFrame, column: str | None, notes: list[str]) -> tuple[str | None, pl.DataFrame]:
