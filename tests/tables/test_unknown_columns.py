@@ -61,5 +61,8 @@ def test_no_such_columns_no_table(tmp_path: Path) -> None:
 def test_a_table_without_a_known_column_names_those_it_has(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     path.write_text("t,objv,gg\n" + "".join(f"{i},{3 - i / 50},1\n" for i in range(40)))
-    with pytest.raises(InputError, match=r"in its columns \(t, objv, gg\); --map loss=NAME"):
+    with pytest.raises(
+        InputError,
+        match=r"in its columns \(t, objv, gg\): no training log; where one of them is, --map loss=NAME says so$",
+    ):
         load([path])
